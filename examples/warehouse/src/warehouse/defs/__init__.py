@@ -1,0 +1,1 @@
+"""Every definition of the project, one folder for each layer."""

@@ -1,0 +1,23 @@
+"""Attach a Dataframely schema to a Dagster asset."""
+
+from dagster_dataframely import data, errors, testing, wiring
+from dagster_dataframely._asset import asset, dy_asset
+from dagster_dataframely._quarantine import build_quarantine_spec
+from dagster_dataframely._settings import Granularity, MultiColumnRules
+from dagster_dataframely._severities import rule, severity
+from dagster_dataframely._typed_inputs import dagster_type
+
+__all__ = [
+    "Granularity",
+    "MultiColumnRules",
+    "asset",
+    "build_quarantine_spec",
+    "dagster_type",
+    "data",
+    "dy_asset",
+    "errors",
+    "rule",
+    "severity",
+    "testing",
+    "wiring",
+]

@@ -1,0 +1,277 @@
+"""The decorator: arguments in, one `dg.asset` out."""
+
+import functools
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, TypedDict, Unpack
+
+import dagster as dg
+import dataframely as dy
+
+from dagster_dataframely import _names
+from dagster_dataframely._checks import build_check_specs
+from dagster_dataframely._code_version import derive_code_version
+from dagster_dataframely._columns import table_schema
+from dagster_dataframely._process import AssetYield, Declaration, Surroundings, process
+from dagster_dataframely._quarantine import delegating_writer, direct_writer
+from dagster_dataframely._rules import read_schema
+from dagster_dataframely._settings import SETTINGS, SettingArguments, Settings
+from dagster_dataframely._severities import Severity
+from dagster_dataframely._typed_inputs import typed_ins
+from dagster_dataframely._upstream import current_run_context, get_type_hints, has_context
+from dagster_dataframely.errors import InvalidArgumentError
+
+Function = Callable[..., Any]
+
+_POLARS_KIND = "polars"
+_MAX_KINDS = 10
+"""Dagster's own limit (1.13)."""
+
+REFUSED: Mapping[str, str] = {
+    "check_specs": "the checks follow from the schema. Put others in a `@dg.asset_check`.",
+    "output_required": "a run that skips or aborts writes no output.",
+    "dagster_type": "the schema decides what a valid table is.",
+    "is_virtual": "a virtual asset has no table to validate.",
+}
+
+
+class DagsterArguments(TypedDict, total=False):
+    """What `dg.asset` takes beside the arguments in `REFUSED` (Dagster 1.13)."""
+
+    name: str | None
+    key: dg.AssetKey | str | Sequence[str] | None
+    key_prefix: str | Sequence[str] | None
+    ins: Mapping[str, dg.AssetIn] | None
+    deps: Any
+    metadata: Mapping[str, Any] | None
+    tags: Mapping[str, str] | None
+    description: str | None
+    config_schema: Any
+    required_resource_keys: AbstractSet[str] | None
+    resource_defs: Mapping[str, object] | None
+    hooks: AbstractSet[dg.HookDefinition] | None
+    io_manager_def: object | None
+    io_manager_key: str | None
+    partitions_def: dg.PartitionsDefinition[Any] | None
+    op_tags: Mapping[str, Any] | None
+    group_name: str | None
+    automation_condition: dg.AutomationCondition[Any] | None
+    freshness_policy: dg.FreshnessPolicy | None
+    backfill_policy: dg.BackfillPolicy | None
+    retry_policy: dg.RetryPolicy | None
+    code_version: str | None
+    owners: Sequence[str] | None
+    kinds: AbstractSet[str] | None
+    pool: str | None
+
+
+class AssetArguments(SettingArguments, DagsterArguments, total=False):
+    """Everything the decorator takes beside the schema, the policy and the severities."""
+
+
+def asset(
+    schema: type[dy.Schema],
+    /,
+    *,
+    quarantine: bool | None = None,
+    filter: bool | None = None,
+    severities: Mapping[str, Severity] | None = None,
+    **arguments: Unpack[AssetArguments],
+) -> Callable[[Function], dg.AssetsDefinition]:
+    """A Dagster asset whose table always satisfies a Dataframely schema.
+
+    At definition the asset gets the schema's columns, one asset check for each rule and a blocking
+    check of columns and dtypes. In a run the function's frame is compared with the schema's columns
+    and dtypes, then every rule is evaluated on every row, and what comes of it follows from the
+    declaration alone: rows that fail an error rule abort the run and leave the last table in place,
+    or, with `quarantine=True`, go to the quarantine while the others are written. Rows keep their
+    order. The written table has the schema's columns in the schema's order. Nothing is cast.
+
+    The function is an ordinary asset body: its inputs, `context`, config and resources work as with
+    `@dg.asset`. It returns a `pl.DataFrame`, a `pl.LazyFrame`, a `dg.MaterializeResult` whose `value`
+    is one of these, or `None`, which skips: nothing is written, every check passes.
+
+    Args:
+        schema: The schema class.
+        quarantine: Set rows that fail an error rule aside, through the IO manager the asset is bound
+            to, under its key with `_quarantine` appended. `None` means no: such rows abort the run.
+        filter: Another word for `quarantine`.
+        severities: `"error"` or `"warn"` by rule name (`amount|min`), over what the schema says.
+        **arguments: The settings (`check_granularity`, `multi_column_rules`, `statistics`,
+            `max_failure_samples`, `row_sample`, `temp_dir`), then everything `@dg.asset` takes but
+            `check_specs`, `output_required`, `dagster_type` and `is_virtual`.
+
+    Returns:
+        A decorator that gives a `dg.AssetsDefinition`.
+
+    Raises:
+        InvalidSchemaError: `schema` is no schema class.
+        CollectionNotSupportedError: `schema` is a collection.
+        InvalidArgumentError: An argument that the decorator decides itself, or `quarantine` and
+            `filter` that differ.
+
+    Example:
+        ```python
+        import dagster as dg
+        import dataframely as dy
+        import polars as pl
+
+        import dagster_dataframely as dd
+
+
+        class Orders(dy.Schema):
+            id = dy.Int64(primary_key=True)
+            amount = dy.Float64(min=0.0)
+
+
+        @dd.asset(Orders, quarantine=True)
+        def orders() -> pl.DataFrame:
+            return pl.DataFrame({"id": [1, 2], "amount": [9.5, -1.0]})
+
+
+        result = dg.materialize([orders], resources={"io_manager": dg.mem_io_manager})
+        print(result.output_for_node("orders").to_dicts())
+        #> [{'id': 1, 'amount': 9.5}]
+        ```
+    """
+    _reject_refused(arguments)
+    rules = read_schema(schema, severities)
+    settings = Settings.resolve(arguments)
+    has_quarantine = _one_switch(quarantine, filter)
+    given: dict[str, Any] = {k: v for k, v in arguments.items() if k not in SETTINGS}
+
+    def decorate(function: Function) -> dg.AssetsDefinition:
+        declaration = Declaration(_asset_key(function, given), rules, settings)
+        definition: dg.AssetsDefinition = dg.asset(
+            **{
+                **given,
+                "ins": typed_ins(function, given.get("ins")),
+                "metadata": {
+                    **(given.get("metadata") or {}),
+                    _names.COLUMN_SCHEMA: table_schema(rules),
+                },
+                "description": given.get("description") or _description(schema, function),
+                "code_version": given.get("code_version") or derive_code_version(rules),
+                "kinds": _kinds(given),
+                "output_required": False,
+                "check_specs": build_check_specs(
+                    rules, declaration.groups, declaration.asset_key, given.get("partitions_def")
+                ),
+            }
+        )(_compute(function, declaration, quarantine=has_quarantine))
+        return definition
+
+    return decorate
+
+
+def _reject_refused(arguments: Mapping[str, object]) -> None:
+    for argument in arguments:
+        if argument in REFUSED:
+            raise InvalidArgumentError(argument, REFUSED[argument])
+
+
+def _one_switch(quarantine: bool | None, filter_: bool | None) -> bool:
+    for name, value in (("quarantine", quarantine), ("filter", filter_)):
+        if value is not None and not isinstance(value, bool):
+            raise InvalidArgumentError(name, f"it is `True` or `False`, not {value!r}.")
+    if None not in (quarantine, filter_) and quarantine != filter_:
+        raise InvalidArgumentError(
+            "filter", "it is another word for `quarantine`, and the two differ. Give one of them."
+        )
+    return bool(quarantine or filter_)
+
+
+def _asset_key(function: Function, given: Mapping[str, Any]) -> dg.AssetKey:
+    """The key `dg.asset` is going to give the asset."""
+    if given.get("key") is not None:
+        return dg.AssetKey.from_coercible(given["key"])
+    prefix = given.get("key_prefix") or []
+    name = given.get("name") or function.__name__
+    return dg.AssetKey([*([prefix] if isinstance(prefix, str) else prefix), name])
+
+
+def _description(schema: type[dy.Schema], function: Function) -> str | None:
+    # A class does not inherit `__doc__`, so an undocumented schema does not show its base's.
+    for owner in (schema, function):
+        if owner.__doc__:
+            return inspect.cleandoc(owner.__doc__)
+    return None
+
+
+def _kinds(given: Mapping[str, Any]) -> AbstractSet[str] | None:
+    kinds: set[str] = set(given.get("kinds") or ())
+    if "compute_kind" in given or len(kinds) >= _MAX_KINDS:
+        return kinds or None
+    return kinds | {_POLARS_KIND}
+
+
+def _compute(function: Function, declaration: Declaration, *, quarantine: bool) -> Function:
+    """The function Dagster runs: the user's, and then the events that follow from what it returns."""
+    adds_context = quarantine and not has_context(function)
+    takes_context = adds_context or has_context(function)
+
+    def begin(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Surroundings]:
+        context = args[0] if takes_context else None
+        surroundings = _surroundings(declaration.asset_key, context, quarantine=quarantine)
+        return args[1:] if adds_context else args, surroundings
+
+    compute: Function
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def compute_async(*args: Any, **kwargs: Any) -> AsyncIterator[AssetYield]:
+            args, surroundings = begin(args)
+            for event in process(declaration, await function(*args, **kwargs), surroundings):
+                yield event
+
+        compute = compute_async
+    else:
+
+        @functools.wraps(function)
+        def compute_sync(*args: Any, **kwargs: Any) -> Iterator[AssetYield]:
+            args, surroundings = begin(args)
+            yield from process(declaration, function(*args, **kwargs), surroundings)
+
+        compute = compute_sync
+    # What is returned decides, not the annotation, and Dagster would read it on a coroutine.
+    compute.__annotations__ = {k: v for k, v in compute.__annotations__.items() if k != "return"}
+    if adds_context:
+        setattr(compute, "__signature__", _with_context(function))  # noqa: B010 - `Callable` has none.
+    return compute
+
+
+def _with_context(function: Function) -> inspect.Signature:
+    """The function's signature with a leading `context`.
+
+    Dagster resolves the strings in an explicit signature in this module's namespace (1.13), so the
+    annotations are resolved here, in the function's.
+    """
+    hints = get_type_hints(function)
+    signature = inspect.signature(function)
+    parameters = [
+        parameter.replace(annotation=hints.get(parameter.name, parameter.annotation))
+        for parameter in signature.parameters.values()
+    ]
+    context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return signature.replace(
+        parameters=[context, *parameters], return_annotation=inspect.Signature.empty
+    )
+
+
+def _surroundings(asset_key: dg.AssetKey, context: Any, *, quarantine: bool) -> Surroundings:
+    """Where this call happens: in a run, or as a plain function call, with or without a context."""
+    run_context = current_run_context(asset_key)
+    context = run_context or context
+    partition_key = (
+        context.partition_key if context is not None and context.has_partition_key else None
+    )
+    if not quarantine:
+        return Surroundings(None, partition_key)
+    if run_context is None:
+        return Surroundings(direct_writer(asset_key, partition_key), partition_key)
+    return Surroundings(delegating_writer(run_context), partition_key)
+
+
+dy_asset = asset
+"""The decorator under a name of its own, for modules that import it bare."""

@@ -1,0 +1,181 @@
+"""Check specs and check results, made from the same groups of rules so that they cannot disagree."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dagster as dg
+import polars as pl
+
+from dagster_dataframely import _names
+from dagster_dataframely._cells import render_frame, render_rows
+from dagster_dataframely._constraints import describe_expression
+from dagster_dataframely._rules import Rule, SchemaRules, reject_collisions
+from dagster_dataframely._settings import Granularity, MultiColumnRules, Settings
+from dagster_dataframely._upstream import disable_dagster_warnings
+from dagster_dataframely._validation import Verdict
+from dagster_dataframely.errors import ColumnMismatch
+
+SeverityOf = Callable[[Rule], dg.AssetCheckSeverity]
+
+
+@dataclass(frozen=True)
+class CheckGroup:
+    """The rules that one asset check reports on."""
+
+    check_name: str
+    original: str
+    """The rule, column or schema that the check is named after, spelled as its author did."""
+    rules: tuple[Rule, ...]
+    collapsed: bool
+    """Whether the check stands for several rules, even where there happens to be one."""
+
+    @property
+    def description(self) -> str:
+        if not self.collapsed:
+            return self.rules[0].description
+        return f"{self.original}: {'; '.join(rule.constraint for rule in self.rules)}"
+
+
+def group_rules(rules: SchemaRules, settings: Settings) -> tuple[CheckGroup, ...]:
+    """The checks the rules become, in the schema's order; none for a schema without rules."""
+    groups = tuple(_groups(rules, settings))
+    reject_collisions(rules.schema, ((group.check_name, group.original) for group in groups))
+    return groups
+
+
+def _groups(rules: SchemaRules, settings: Settings) -> Iterator[CheckGroup]:
+    if settings.check_granularity is Granularity.RULE:
+        yield from map(_single, rules.rules)
+        return
+    if settings.check_granularity is Granularity.SCHEMA:
+        if rules.rules:
+            yield CheckGroup(_names.RULES_CHECK, rules.name, rules.rules, collapsed=True)
+        return
+    for column in rules.columns:
+        if own := tuple(rule for rule in rules.rules if rule.column == column):
+            yield CheckGroup(_names.column_check_name(column), column, own, collapsed=True)
+    others = tuple(rule for rule in rules.rules if rule.column is None)
+    if settings.multi_column_rules is MultiColumnRules.PER_RULE:
+        yield from map(_single, others)
+    elif others:
+        yield CheckGroup(_names.RULES_CHECK, rules.name, others, collapsed=True)
+
+
+def _single(rule: Rule) -> CheckGroup:
+    return CheckGroup(rule.check_name, rule.name, (rule,), collapsed=False)
+
+
+def build_check_specs(
+    rules: SchemaRules,
+    groups: Sequence[CheckGroup],
+    asset_key: dg.AssetKey,
+    partitions_def: dg.PartitionsDefinition[Any] | None,
+) -> list[dg.AssetCheckSpec]:
+    """The blocking check of columns and dtypes, then one spec for each group."""
+    # Dagster 1.13 warns that `partitions_def` on a check spec is in preview.
+    with disable_dagster_warnings():
+        return [
+            dg.AssetCheckSpec(
+                _names.COLUMNS_CHECK,
+                asset=asset_key,
+                description=f"The frame has the columns and dtypes of schema `{rules.name}`.",
+                blocking=True,
+                partitions_def=partitions_def,
+            ),
+            *(
+                dg.AssetCheckSpec(
+                    group.check_name,
+                    asset=asset_key,
+                    description=group.description,
+                    partitions_def=partitions_def,
+                )
+                for group in groups
+            ),
+        ]
+
+
+def columns_check_result(
+    asset_key: dg.AssetKey, mismatches: Sequence[ColumnMismatch], extra_columns: Sequence[str]
+) -> dg.AssetCheckResult:
+    """The result of the column-schema check; it passes where nothing mismatches."""
+    metadata: dict[str, Any] = {}
+    if extra_columns:
+        metadata[_names.EXTRA_COLUMNS] = dg.MetadataValue.json(list(extra_columns))
+    if mismatches:
+        metadata[_names.COLUMN_ERRORS] = render_rows(
+            [{**m._asdict(), "found": m.found or "missing"} for m in mismatches]
+        )
+    return dg.AssetCheckResult(
+        passed=not mismatches,
+        asset_key=asset_key,
+        check_name=_names.COLUMNS_CHECK,
+        severity=dg.AssetCheckSeverity.ERROR,
+        metadata=metadata,
+    )
+
+
+def rule_check_results(
+    groups: Sequence[CheckGroup],
+    asset_key: dg.AssetKey,
+    verdict: Verdict | None,
+    severity_of: SeverityOf,
+    metadata: Mapping[str, Any],
+) -> Iterator[dg.AssetCheckResult]:
+    """One result for each group; without a verdict every check passes, over no rows.
+
+    `metadata` is added to each result. A check that stands for several rules has the severity of the
+    worst of those that failed, or of the worst of all where it passes.
+    """
+    for group in groups:
+        failed = verdict.failed(group.rules) if verdict else {}
+        relevant = [rule for rule in group.rules if rule.name in failed] or group.rules
+        severities = {severity_of(rule) for rule in relevant}
+        error = dg.AssetCheckSeverity.ERROR
+        yield dg.AssetCheckResult(
+            passed=not failed,
+            asset_key=asset_key,
+            check_name=group.check_name,
+            severity=error if error in severities else dg.AssetCheckSeverity.WARN,
+            metadata={**_group_metadata(group, verdict, failed), **metadata},
+        )
+
+
+def _group_metadata(
+    group: CheckGroup, verdict: Verdict | None, failed: Mapping[str, int]
+) -> dict[str, Any]:
+    samples = {
+        name: verdict.samples[name]
+        for name in failed
+        if verdict is not None and not verdict.samples[name].is_empty()
+    }
+    if not group.collapsed:
+        rule = group.rules[0]
+        metadata: dict[str, Any] = {
+            _names.RULE: rule.name,
+            _names.RULE_EXPR: describe_expression(rule.expression),
+            _names.FAILED_COUNT: failed.get(rule.name, 0),
+        }
+        if samples:
+            metadata[_names.FAILED_SAMPLE] = render_frame(samples[rule.name])
+        return metadata
+    metadata = {
+        _names.RULES: render_rows(
+            [
+                {
+                    "rule": rule.name,
+                    "expression": describe_expression(rule.expression),
+                    "failures": failed.get(rule.name, 0),
+                    "severity": rule.severity,
+                }
+                for rule in group.rules
+            ]
+        )
+    }
+    if samples:
+        labelled = [
+            frame.select(pl.lit(name).alias(_names.RULE), pl.all())
+            for name, frame in samples.items()
+        ]
+        metadata[_names.FAILED_SAMPLE] = render_frame(pl.concat(labelled))
+    return metadata

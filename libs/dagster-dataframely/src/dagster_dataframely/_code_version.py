@@ -1,0 +1,26 @@
+"""`SchemaRules` to a code version that changes with the schema and with nothing else."""
+
+import hashlib
+import re
+
+from dagster_dataframely._constraints import describe_dtype
+from dagster_dataframely._rules import SchemaRules
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+", re.IGNORECASE)
+_LENGTH = 16
+
+
+def derive_code_version(rules: SchemaRules) -> str:
+    """Sixteen hex digits from columns, dtypes, rules and severities; the same on every machine."""
+    lines = [rules.name]
+    lines += [
+        f"column {name}: {describe_dtype(column)}, {column!r}"
+        for name, column in rules.columns.items()
+    ]
+    for rule in rules.rules:
+        # The other rules follow from the arguments of their column, which are above.
+        logic = str(rule.expression) if rule.written_by_hand else ""
+        lines.append(f"rule {rule.name}: {rule.severity}, {logic}")
+    # A function prints with its address in memory, which differs from process to process.
+    text = _ADDRESS.sub("", "\n".join(lines))
+    return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]

@@ -1,0 +1,63 @@
+"""What a materialization records: row counts, samples, statistics, and where the error rows are."""
+
+from typing import Any
+
+import dagster as dg
+import polars as pl
+
+from dagster_dataframely import _names
+from dagster_dataframely._cells import render_frame, render_rows
+from dagster_dataframely._columns import table_schema
+from dagster_dataframely._rules import SchemaRules
+from dagster_dataframely._settings import Settings
+from dagster_dataframely._statistics import describe_families
+from dagster_dataframely._validation import Verdict, rule_combinations
+
+
+def materialization_metadata(
+    rules: SchemaRules, settings: Settings, verdict: Verdict, *, partitioned: bool
+) -> dict[str, Any]:
+    """What is recorded about the rows that are written, on clean runs too."""
+    written = verdict.survivors.height
+    error_rows = verdict.error_rows.height
+    metadata: dict[str, Any] = {
+        _names.COLUMN_SCHEMA: table_schema(rules),
+        _names.ROW_COUNT: written,
+        _names.ROWS_IN: verdict.rows_in,
+        _names.ROWS_WRITTEN: written,
+        _names.ERROR_ROWS: error_rows,
+        _names.ERROR_SHARE: error_rows / verdict.rows_in if verdict.rows_in else 0.0,
+    }
+    if partitioned:
+        metadata[_names.PARTITION_ROW_COUNT] = written
+    metadata |= _sample(_names.VALID_SAMPLE, verdict.survivors, settings)
+    if settings.statistics:
+        for family, rows in describe_families(verdict.survivors).items():
+            metadata[f"{_names.VALID_STATS}/{family}"] = render_rows(rows)
+    return metadata
+
+
+def quarantine_metadata(
+    rules: SchemaRules,
+    settings: Settings,
+    verdict: Verdict,
+    quarantined: pl.DataFrame,
+    address: str,
+) -> dict[str, Any]:
+    """What is recorded about error rows that are in the quarantine."""
+    combinations = [
+        {"rules": ", ".join(row["rules"]), "rows": row["rows"]}
+        for row in rule_combinations(verdict.error_rows, rules).iter_rows(named=True)
+    ]
+    return {
+        _names.QUARANTINE_ADDRESS: dg.MetadataValue.text(address),
+        _names.INVALID_COUNT: quarantined.height,
+        _names.INVALID_BY_RULES: render_rows(combinations),
+        **_sample(_names.INVALID_SAMPLE, quarantined, settings),
+    }
+
+
+def _sample(key: str, frame: pl.DataFrame, settings: Settings) -> dict[str, Any]:
+    if not settings.row_sample or frame.is_empty():
+        return {}
+    return {key: render_frame(frame.head(settings.row_sample))}

@@ -1,0 +1,61 @@
+"""Check names, metadata keys and reserved prefixes: the only place those strings exist."""
+
+import re
+
+import dagster as dg
+
+COLUMN_PREFIX = "dy_"
+"""Reserved for rule columns, check names and check metadata."""
+
+SCHEMA_METADATA_KEY = "dagster_dataframely"
+"""Where `dd.severity` keeps its mapping in a column's Dataframely metadata."""
+
+COLUMNS_CHECK = "dy_schema__columns"
+RULES_CHECK = "dy_schema__rules"
+
+RULE = "dy_rule"
+RULE_EXPR = "dy_rule__expr"
+RULES = "dy_rules"
+FAILED_COUNT = "dy_failed_count"
+FAILED_SAMPLE = "dy_failed_sample"
+COLUMN_ERRORS = "dy_schema__errors"
+EXTRA_COLUMNS = "dy_extra_columns"
+
+COLUMN_SCHEMA = "dagster/column_schema"
+ROW_COUNT = "dagster/row_count"
+PARTITION_ROW_COUNT = "dagster/partition_row_count"
+
+ROWS_IN = "dataframely/rows_in"
+ROWS_WRITTEN = "dataframely/rows_written"
+ERROR_ROWS = "dataframely/error_rows"
+ERROR_SHARE = "dataframely/error_share"
+VALID_SAMPLE = "dataframely/valid_sample"
+VALID_STATS = "dataframely/valid_stats"
+QUARANTINE_ADDRESS = "dataframely/quarantine_address"
+INVALID_COUNT = "dataframely/invalid_count"
+INVALID_SAMPLE = "dataframely/invalid_sample"
+INVALID_BY_RULES = "dataframely/invalid_by_rules"
+QUARANTINE_OF = "dataframely/quarantine_of"
+"""On a quarantine's `AssetSpec`: the key of the asset whose error rows it holds."""
+
+QUARANTINE_SUFFIX = "_quarantine"
+
+
+def rule_check_name(rule: str) -> str:
+    """`amount|min` gives `dy_rule__amount__min`."""
+    return f"dy_rule__{_identifier(rule.replace('|', '__'))}"
+
+
+def column_check_name(column: str) -> str:
+    """`amount` gives `dy_col__amount`."""
+    return f"dy_col__{_identifier(column)}"
+
+
+def quarantine_key(asset_key: dg.AssetKey) -> dg.AssetKey:
+    """`analytics/orders` gives `analytics/orders_quarantine`."""
+    return dg.AssetKey([*asset_key.path[:-1], f"{asset_key.path[-1]}{QUARANTINE_SUFFIX}"])
+
+
+def _identifier(text: str) -> str:
+    """Dagster allows ASCII letters, digits and `_` in a check name (1.13)."""
+    return re.sub(r"[^A-Za-z0-9_]", "_", text)

@@ -1,0 +1,263 @@
+"""The order of events in one run: the policy of the six exits, and nothing else."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, cast
+
+import dagster as dg
+import polars as pl
+
+from dagster_dataframely import _names
+from dagster_dataframely._checks import (
+    CheckGroup,
+    SeverityOf,
+    columns_check_result,
+    group_rules,
+    rule_check_results,
+)
+from dagster_dataframely._materialization import materialization_metadata, quarantine_metadata
+from dagster_dataframely._quarantine import QuarantineWriter, quarantine_frame
+from dagster_dataframely._rules import Rule, SchemaRules
+from dagster_dataframely._settings import Settings
+from dagster_dataframely._staging import staged
+from dagster_dataframely._upstream import current_run_context
+from dagster_dataframely._validation import Verdict, evaluate
+from dagster_dataframely.errors import (
+    ColumnSchemaError,
+    NothingSurvivedError,
+    ReturnValueError,
+    ValidationAbortError,
+)
+
+AssetYield = dg.MaterializeResult[pl.DataFrame] | dg.AssetCheckResult
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What one asset declares, fixed when it is defined."""
+
+    asset_key: dg.AssetKey
+    rules: SchemaRules
+    settings: Settings
+
+    @cached_property
+    def groups(self) -> tuple[CheckGroup, ...]:
+        """The rules as checks."""
+        return group_rules(self.rules, self.settings)
+
+    @property
+    def asset_name(self) -> str:
+        """The key as a user writes it."""
+        return self.asset_key.to_user_string()
+
+    def rule_checks(
+        self,
+        verdict: Verdict | None,
+        severity_of: SeverityOf,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Iterator[dg.AssetCheckResult]:
+        """A result for every rule check."""
+        return rule_check_results(self.groups, self.asset_key, verdict, severity_of, metadata or {})
+
+
+class _Returned(NamedTuple):
+    """What the decorated function returned, unpacked."""
+
+    frame: pl.DataFrame | pl.LazyFrame
+    metadata: Mapping[str, Any] = {}
+    tags: Mapping[str, str] | None = None
+    data_version: dg.DataVersion | None = None
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What one run or direct invocation brings."""
+
+    writer: QuarantineWriter | None
+    """Stores error rows; without one they abort."""
+    partition_key: str | None
+
+
+def process(
+    declaration: Declaration, returned: object, surroundings: Surroundings
+) -> Iterator[AssetYield]:
+    """Turn what the function returned into events: one of the six exits.
+
+    Error rows are written before the outcome is chosen, so that a run that fails keeps its evidence.
+    """
+    result = _unpack(declaration.asset_name, returned)
+    if result is None:
+        yield columns_check_result(declaration.asset_key, [], [])
+        yield from declaration.rule_checks(None, own_severity)
+        return
+    columns_check = check_columns(declaration, result.frame)
+    if not columns_check.passed:
+        yield columns_check
+        raise _column_schema_error(declaration, result.frame)
+    verdict = _reach_verdict(declaration, result.frame)
+    if verdict.error_rows.is_empty():
+        yield _materialize(declaration, result, verdict, surroundings)
+        yield columns_check
+        yield from declaration.rule_checks(verdict, own_severity)
+    elif surroundings.writer is None:
+        yield columns_check
+        yield from declaration.rule_checks(verdict, own_severity)
+        raise _abort(declaration, verdict)
+    else:
+        yield from _set_aside(declaration, result, columns_check, verdict, surroundings)
+
+
+def evaluate_checks(
+    declaration: Declaration, frame: pl.DataFrame | pl.LazyFrame
+) -> Iterator[dg.AssetCheckResult]:
+    """Report on a frame without a policy; only another column schema raises."""
+    columns_check = check_columns(declaration, frame)
+    yield columns_check
+    if not columns_check.passed:
+        raise _column_schema_error(declaration, frame)
+    yield from declaration.rule_checks(_reach_verdict(declaration, frame), own_severity)
+
+
+def _set_aside(
+    declaration: Declaration,
+    result: _Returned,
+    columns_check: dg.AssetCheckResult,
+    verdict: Verdict,
+    surroundings: Surroundings,
+) -> Iterator[AssetYield]:
+    """Write the error rows, then the table where any row is left for it."""
+    rules = declaration.rules
+    quarantined = quarantine_frame(verdict.error_rows, rules)
+    address = cast("QuarantineWriter", surroundings.writer)(quarantined)
+    if verdict.survivors.is_empty():
+        at = {_names.QUARANTINE_ADDRESS: dg.MetadataValue.text(address)}
+        yield columns_check._replace(metadata={**columns_check.metadata, **at})
+        yield from declaration.rule_checks(verdict, own_severity, at)
+        raise NothingSurvivedError(
+            declaration.asset_name,
+            verdict.failed(rules.error_rules),
+            rows=verdict.rows_in,
+            address=address,
+        )
+    metadata = quarantine_metadata(rules, declaration.settings, verdict, quarantined, address)
+    yield _materialize(declaration, result, verdict, surroundings, metadata)
+    yield columns_check
+    yield from declaration.rule_checks(verdict, always_warn)
+
+
+def _materialize(
+    declaration: Declaration,
+    result: _Returned,
+    verdict: Verdict,
+    surroundings: Surroundings,
+    metadata: Mapping[str, Any] | None = None,
+) -> dg.MaterializeResult[pl.DataFrame]:
+    """Goes before the check results: Dagster ties each to the latest materialization (1.13)."""
+    own = materialization_metadata(
+        declaration.rules,
+        declaration.settings,
+        verdict,
+        partitioned=surroundings.partition_key is not None,
+    )
+    run_context = current_run_context(declaration.asset_key)
+    if run_context is not None:
+        # An IO manager's own column schema, which has no constraints, would replace the one in a
+        # `MaterializeResult`; nothing replaces what the context is told (1.13).
+        column_schema = {_names.COLUMN_SCHEMA: own[_names.COLUMN_SCHEMA]}
+        run_context.add_asset_metadata(column_schema, asset_key=declaration.asset_key)
+    return dg.MaterializeResult(
+        asset_key=declaration.asset_key,
+        value=verdict.survivors,
+        metadata={**result.metadata, **own, **(metadata or {})},
+        tags=result.tags,
+        data_version=result.data_version,
+    )
+
+
+def _abort(declaration: Declaration, verdict: Verdict) -> ValidationAbortError:
+    return ValidationAbortError(
+        declaration.asset_name,
+        verdict.failed(declaration.rules.error_rules),
+        error_rows=verdict.error_rows.height,
+        rows=verdict.rows_in,
+    )
+
+
+def own_severity(rule: Rule) -> dg.AssetCheckSeverity:
+    """The severity the rule is declared with."""
+    return dg.AssetCheckSeverity.ERROR if rule.severity == "error" else dg.AssetCheckSeverity.WARN
+
+
+def always_warn(_rule: Rule) -> dg.AssetCheckSeverity:
+    """For a run that set its error rows aside and went on."""
+    return dg.AssetCheckSeverity.WARN
+
+
+def check_columns(
+    declaration: Declaration, frame: pl.DataFrame | pl.LazyFrame
+) -> dg.AssetCheckResult:
+    """The column-schema check; reads only the frame's schema, so a lazy plan does not run."""
+    found = frame.collect_schema()
+    return columns_check_result(
+        declaration.asset_key,
+        declaration.rules.mismatches(found),
+        [name for name in found if name not in declaration.rules.columns],
+    )
+
+
+def _column_schema_error(
+    declaration: Declaration, frame: pl.DataFrame | pl.LazyFrame
+) -> ColumnSchemaError:
+    found = frame.collect_schema()
+    return ColumnSchemaError(
+        declaration.asset_name,
+        declaration.rules.name,
+        declaration.rules.mismatches(found),
+        castable=declaration.rules.is_castable(found),
+    )
+
+
+def _reach_verdict(declaration: Declaration, frame: pl.DataFrame | pl.LazyFrame) -> Verdict:
+    """Evaluate the rules; a lazy plan runs once, into a file, since it may not give the same twice."""
+    rules, settings = declaration.rules, declaration.settings
+    if isinstance(frame, pl.DataFrame):
+        return evaluate(frame, rules, sample=settings.max_failure_samples)
+    with staged(frame.select(rules.column_names), settings.temp_dir) as rows:
+        return evaluate(rows.collect(), rules, sample=settings.max_failure_samples)
+
+
+def _unpack(asset: str, returned: object) -> _Returned | None:
+    """Sort what was returned into a frame with what belongs to it, or `None` for a skip."""
+    if returned is None:
+        return None
+    if isinstance(returned, (pl.DataFrame, pl.LazyFrame)):
+        return _Returned(returned)
+    if not isinstance(returned, dg.MaterializeResult):
+        raise ReturnValueError(asset, f"a `{_type_name(returned)}`", _conversion(returned))
+    if returned.asset_key is not None or returned.check_results:
+        argument = "asset_key" if returned.asset_key is not None else "check_results"
+        raise ReturnValueError(
+            asset, f"a `MaterializeResult` with `{argument}`", f"Leave `{argument}` out."
+        )
+    if not isinstance(returned.value, (pl.DataFrame, pl.LazyFrame)):
+        found = f"a `MaterializeResult` whose `value` is a `{_type_name(returned.value)}`"
+        raise ReturnValueError(asset, found, _conversion(returned.value))
+    return _Returned(returned.value, returned.metadata or {}, returned.tags, returned.data_version)
+
+
+def _type_name(value: object) -> str:
+    kind = type(value)
+    root = kind.__module__.partition(".")[0]
+    return kind.__qualname__ if root == "builtins" else f"{root}.{kind.__qualname__}"
+
+
+def _conversion(value: object) -> str:
+    """What to write instead, for the values people return by habit."""
+    return {
+        "pandas.DataFrame": "Return `pl.from_pandas(frame)`.",
+        "pyarrow.Table": "Return `pl.from_arrow(table)`.",
+        "dagster.Output": "Return its value.",
+        "NoneType": "To skip, return `None` itself.",
+        "generator": "Return the frame; do not yield it.",
+    }.get(_type_name(value), "")

@@ -1,0 +1,237 @@
+"""Reads a schema once into a frozen, checked `SchemaRules`, which every other module takes."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, cast
+
+import dataframely as dy
+import polars as pl
+
+from dagster_dataframely import _names
+from dagster_dataframely._constraints import (
+    describe_constraint,
+    describe_dtype,
+    describe_expression,
+    describe_function,
+)
+from dagster_dataframely._severities import Severity, declared_on_column, declared_on_rule
+from dagster_dataframely._upstream import rule_factories, schema_rule_expressions
+from dagster_dataframely.errors import (
+    CheckNameCollisionError,
+    CollectionNotSupportedError,
+    ColumnMismatch,
+    InvalidRuleError,
+    InvalidSchemaError,
+    InvalidSeverityError,
+    ReservedColumnError,
+)
+
+PRIMARY_KEY = "primary_key"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule of a schema."""
+
+    name: str
+    """Dataframely's name: `amount|min`, `primary_key`, or the name of a `@dy.rule()` function."""
+    column: str | None
+    """The column that owns the rule, or `None` for a rule that no single column owns."""
+    severity: Severity
+    constraint: str
+    """The rule in words, without the column's name."""
+    expression: pl.Expr = field(compare=False)
+    """True or null for a valid row."""
+
+    @property
+    def check_name(self) -> str:
+        """Also the name of the rule's column in the quarantine."""
+        return _names.rule_check_name(self.name)
+
+    @property
+    def description(self) -> str:
+        """The rule in words, with its column."""
+        return self.constraint if self.column is None else f"`{self.column}`: {self.constraint}"
+
+    @property
+    def written_by_hand(self) -> bool:
+        """Whether a function of the schema's author makes it, rather than a column's argument."""
+        if self.column is None:
+            return self.name != PRIMARY_KEY
+        return "check" in self.name.removeprefix(f"{self.column}|")
+
+
+@dataclass(frozen=True)
+class SchemaRules:
+    """A schema's columns and rules with their severities, read once and passed on."""
+
+    schema: type[dy.Schema]
+    columns: Mapping[str, dy.Column]
+    rules: tuple[Rule, ...]
+
+    @property
+    def name(self) -> str:
+        """The schema's class name."""
+        return self.schema.__name__
+
+    @cached_property
+    def column_names(self) -> list[str]:
+        """In the schema's order, which is the written table's."""
+        return list(self.columns)
+
+    @cached_property
+    def primary_key(self) -> list[str]:
+        """The columns of the primary key; empty without one."""
+        return [name for name, column in self.columns.items() if column.primary_key]
+
+    @cached_property
+    def error_rules(self) -> tuple[Rule, ...]:
+        """The rules that keep a failing row out of the table."""
+        return tuple(rule for rule in self.rules if rule.severity == "error")
+
+    @cached_property
+    def volatile_rules(self) -> tuple[Rule, ...]:
+        """The error rules that may fail for a row only because other rows were taken away.
+
+        Those are the ones written by hand, since they may look at several rows. Dataframely's own look
+        at one row, except for the uniqueness rules, which taking rows away cannot break.
+        """
+        return tuple(rule for rule in self.error_rules if rule.written_by_hand)
+
+    def mismatches(self, found: Mapping[str, pl.DataType]) -> list[ColumnMismatch]:
+        """Every declared column that is missing or has another dtype, in the schema's order."""
+        return [
+            ColumnMismatch(
+                name, describe_dtype(column), str(found[name]) if name in found else None
+            )
+            for name, column in self.columns.items()
+            if name not in found or not column.validate_dtype(found[name])
+        ]
+
+    def is_castable(self, found: Mapping[str, pl.DataType]) -> bool:
+        """Whether `Schema.cast` can turn a frame with these columns into the declared dtypes."""
+        try:
+            self.schema.cast(pl.DataFrame(schema=dict(found)))
+        except (dy.exc.SchemaError, pl.exceptions.PolarsError):
+            return False
+        return True
+
+
+def read_schema(schema: object, severities: Mapping[str, Severity] | None = None) -> SchemaRules:
+    """Read a schema; anything about it that cannot work on an asset raises here, at definition."""
+    schema = _checked_schema(schema)
+    columns = schema.columns()
+    if reserved := [name for name in columns if name.startswith(_names.COLUMN_PREFIX)]:
+        raise ReservedColumnError(schema.__name__, reserved)
+    declared: dict[str, Any] = {}
+    rules = [
+        *_column_rules(columns, declared),
+        *_primary_key_rule(columns),
+        *_schema_rules(schema, declared),
+    ]
+    checked = _checked_severities(schema, [rule.name for rule in rules], declared, severities or {})
+    rules = [
+        Rule(rule.name, rule.column, checked[rule.name], rule.constraint, rule.expression)
+        for rule in rules
+    ]
+    reject_collisions(schema, ((rule.check_name, rule.name) for rule in rules))
+    return SchemaRules(schema=schema, columns=columns, rules=tuple(rules))
+
+
+def reject_collisions(schema: type[dy.Schema], names: Iterable[tuple[str, str]]) -> None:
+    """Raise where two originals share a check name; takes pairs of check name and original."""
+    seen: dict[str, str] = {}
+    for check_name, original in names:
+        if check_name in seen:
+            raise CheckNameCollisionError(schema.__name__, check_name, [seen[check_name], original])
+        seen[check_name] = original
+
+
+def _checked_schema(schema: object) -> type[dy.Schema]:
+    if isinstance(schema, type) and issubclass(schema, dy.Collection):
+        raise CollectionNotSupportedError(schema)
+    if not (isinstance(schema, type) and issubclass(schema, dy.Schema) and schema.columns()):
+        raise InvalidSchemaError(schema)
+    return schema
+
+
+def _column_rules(columns: Mapping[str, dy.Column], declared: dict[str, Any]) -> list[Rule]:
+    """The rules of every column; adds what the columns say of severities to `declared`."""
+    rules = []
+    for name, column in columns.items():
+        expressions = column.validation_rules(pl.col(name))
+        for word, severity in declared_on_column(column.metadata, list(expressions)).items():
+            declared[f"{name}|{word}"] = severity
+        rules += [
+            Rule(
+                name=f"{name}|{rule}",
+                column=name,
+                severity="error",
+                constraint=describe_constraint(column, rule, expression),
+                expression=expression,
+            )
+            for rule, expression in expressions.items()
+        ]
+    return rules
+
+
+def _primary_key_rule(columns: Mapping[str, dy.Column]) -> list[Rule]:
+    key = [name for name, column in columns.items() if column.primary_key]
+    if not key:
+        return []
+    return [
+        Rule(
+            name=PRIMARY_KEY,
+            column=None,
+            severity="error",
+            constraint=f"primary key: {', '.join(key)}",
+            expression=pl.struct(key).is_unique(),
+        )
+    ]
+
+
+def _schema_rules(schema: type[dy.Schema], declared: dict[str, Any]) -> list[Rule]:
+    factories = rule_factories(schema)
+    rules = []
+    for name, build in schema_rule_expressions(schema).items():
+        expression = _rule_expression(schema, name, build, factories[name].validation_fn)
+        declared[name] = declared_on_rule(factories[name])
+        words = describe_function(factories[name].validation_fn) or describe_expression(expression)
+        rules.append(Rule(name, None, "error", words, expression))
+    return rules
+
+
+def _rule_expression(
+    schema: type[dy.Schema],
+    name: str,
+    build: Callable[[], pl.Expr],
+    function: Callable[..., object],
+) -> pl.Expr:
+    if not inspect.signature(function).parameters:
+        raise InvalidRuleError(
+            schema.__name__, name, "takes no parameter", f"Write `def {name}(cls) -> pl.Expr:`."
+        )
+    expression = build()
+    if not isinstance(expression, pl.Expr):
+        raise InvalidRuleError(
+            schema.__name__,
+            name,
+            f"returns a `{type(expression).__name__}`",
+            "Return a Polars expression that is true for a valid row.",
+        )
+    return expression
+
+
+def _checked_severities(
+    schema: type[dy.Schema],
+    rules: list[str],
+    declared: Mapping[str, object],
+    overrides: Mapping[str, object],
+) -> dict[str, Severity]:
+    severities = {**dict.fromkeys(rules, "error"), **declared, **overrides}
+    for rule, severity in severities.items():
+        if rule not in rules or severity not in ("error", "warn"):
+            raise InvalidSeverityError(schema.__name__, rule, severity, rules)
+    return cast("dict[str, Severity]", severities)

@@ -1,0 +1,138 @@
+"""Settings: default, then environment, then argument; each checked where it enters."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+from upath import UPath
+
+from dagster_dataframely.errors import InvalidSettingError
+
+ENVIRONMENT_PREFIX = "DAGSTER_DATAFRAMELY_"
+QUARANTINE_DIR_VARIABLE = f"{ENVIRONMENT_PREFIX}QUARANTINE_DIR"
+
+
+class Granularity(StrEnum):
+    """How many asset checks the rules of a schema become."""
+
+    RULE = "rule"
+    """One check for each rule, each with its own history."""
+    COLUMN = "column"
+    """One check for each column that has rules."""
+    SCHEMA = "schema"
+    """One check for all rules."""
+
+
+class MultiColumnRules(StrEnum):
+    """Where, at column granularity, the rules go that no single column owns."""
+
+    SCHEMA = "schema"
+    """They share one check."""
+    PER_RULE = "per_rule"
+    """One check for each."""
+
+
+class SettingArguments(TypedDict, total=False):
+    """The settings as the decorator and `dd.wiring` take them; `None` means not given."""
+
+    check_granularity: Granularity | Literal["rule", "column", "schema"] | None
+    multi_column_rules: MultiColumnRules | Literal["schema", "per_rule"] | None
+    statistics: bool | None
+    max_failure_samples: int | None
+    row_sample: int | None
+    temp_dir: str | os.PathLike[str] | None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Every setting of one asset, resolved and checked."""
+
+    check_granularity: Granularity = Granularity.RULE
+    multi_column_rules: MultiColumnRules = MultiColumnRules.SCHEMA
+    statistics: bool = True
+    max_failure_samples: int = 5
+    row_sample: int = 5
+    temp_dir: Path | None = None
+
+    @classmethod
+    def resolve(cls, arguments: Mapping[str, Any]) -> "Settings":
+        """Take each setting from the argument, else the environment, else the default."""
+        values: dict[str, Any] = {}
+        for name, setting in SETTINGS.items():
+            variable = ENVIRONMENT_PREFIX + name.upper()
+            if (value := arguments.get(name)) is not None:
+                values[name] = setting.check(name, value, "the argument")
+            elif (text := os.environ.get(variable)) is not None:
+                values[name] = setting.check(name, setting.from_text(text), f"`{variable}`")
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """How one setting is read from text and what it may be; `parse` raises `ValueError` otherwise."""
+
+    parse: Callable[[Any], Any]
+    allowed: str
+    from_text: Callable[[str], Any] = str
+
+    def check(self, name: str, value: object, source: str) -> Any:
+        try:
+            return self.parse(value)
+        except ValueError:
+            raise InvalidSettingError(name, value, source, self.allowed) from None
+
+
+def quarantine_dir() -> UPath | None:
+    """The directory for the error rows of direct invocations, read when it is asked for."""
+    text = os.environ.get(QUARANTINE_DIR_VARIABLE)
+    if text is None:
+        return None
+    if not text.strip():
+        raise InvalidSettingError(
+            "quarantine_dir", text, f"`{QUARANTINE_DIR_VARIABLE}`", "the path of a directory"
+        )
+    return UPath(text)
+
+
+def _parse_flag(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise ValueError
+
+
+def _flag_from_text(text: str) -> bool | str:
+    return {"true": True, "false": False}.get(text.lower(), text)
+
+
+def _parse_count(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    raise ValueError
+
+
+def _count_from_text(text: str) -> int | str:
+    return int(text) if text.isascii() and text.isdecimal() else text
+
+
+def _parse_directory(value: object) -> Path:
+    if isinstance(value, (str, os.PathLike)):
+        path = Path(os.fspath(value))
+        if str(value).strip() and path.is_dir():
+            return path
+    raise ValueError
+
+
+_FLAG = _Setting(_parse_flag, "`true` or `false`", _flag_from_text)
+_COUNT = _Setting(_parse_count, "a whole number, 0 or more", _count_from_text)
+
+SETTINGS: Mapping[str, _Setting] = {
+    "check_granularity": _Setting(Granularity, "`rule`, `column` or `schema`"),
+    "multi_column_rules": _Setting(MultiColumnRules, "`schema` or `per_rule`"),
+    "statistics": _FLAG,
+    "max_failure_samples": _COUNT,
+    "row_sample": _COUNT,
+    "temp_dir": _Setting(_parse_directory, "the path of an existing directory"),
+}

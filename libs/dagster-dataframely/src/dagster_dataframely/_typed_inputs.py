@@ -1,0 +1,130 @@
+"""`dy.DataFrame[S]` and `dy.LazyFrame[S]` annotations to Dagster types."""
+
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import dagster as dg
+import dataframely as dy
+import polars as pl
+
+from dagster_dataframely._rules import SchemaRules, read_schema
+from dagster_dataframely._upstream import get_type_hints
+from dagster_dataframely.errors import ColumnMismatch
+
+_FRAMES: Mapping[object, type[pl.DataFrame | pl.LazyFrame]] = {
+    dy.DataFrame: pl.DataFrame,
+    dy.LazyFrame: pl.LazyFrame,
+}
+
+
+def dagster_type(schema: type[dy.Schema], *, lazy: bool = False) -> dg.DagsterType:
+    """The Dagster type of an input that must have a schema's columns and dtypes.
+
+    Runs at definition, for `dg.AssetIn(dagster_type=...)` on any asset; a parameter of a `dd.asset`
+    annotated `dy.DataFrame[S]` or `dy.LazyFrame[S]` gets it by itself. In a run the input is loaded as
+    a Polars frame and its columns and dtypes are compared with the schema before the body starts. No
+    row is looked at and a lazy frame is not collected; columns that the schema does not declare stay.
+
+    Args:
+        schema: The schema the input must have.
+        lazy: Load a `pl.LazyFrame` rather than a `pl.DataFrame`, where the IO manager can.
+
+    Returns:
+        A type whose check fails the step, with `DagsterTypeCheckDidNotPass`, on a missing column or
+        another dtype.
+
+    Example:
+        ```python
+        import dagster as dg
+        import dataframely as dy
+        import polars as pl
+
+        import dagster_dataframely as dd
+
+
+        class Orders(dy.Schema):
+            id = dy.Int64(primary_key=True)
+
+
+        @dg.asset(ins={"orders": dg.AssetIn(dagster_type=dd.dagster_type(Orders))})
+        def order_count(orders) -> int:
+            return orders.height
+        ```
+    """
+    frame_type = pl.LazyFrame if lazy else pl.DataFrame
+    return _build_type(read_schema(schema), frame_type, frame_type, lambda value: [("", value)])
+
+
+def typed_ins(
+    function: Callable[..., Any], ins: Mapping[str, dg.AssetIn] | None
+) -> dict[str, dg.AssetIn]:
+    """The function's inputs, with a Dagster type for each parameter that names a schema.
+
+    Annotations are resolved as Dagster resolves them, with its own error where that fails.
+    """
+    typed = dict(ins or {})
+    for name, hint in get_type_hints(function).items():
+        input_type = _input_type(hint) if name != "return" else None
+        given = typed.get(name, dg.AssetIn())
+        if input_type is not None and not isinstance(given.dagster_type, dg.DagsterType):
+            typed[name] = given._replace(dagster_type=input_type)
+    return typed
+
+
+def _input_type(hint: Any) -> dg.DagsterType | None:
+    """The type for an annotation that is a typed frame or a dictionary of them, else `None`."""
+    arguments = typing.get_args(hint)
+    if (frame_type := _FRAMES.get(typing.get_origin(hint))) is not None:
+        return _build_type(
+            read_schema(arguments[0]), frame_type, frame_type, lambda value: [("", value)]
+        )
+    if typing.get_origin(hint) is dict:
+        key_type, value_hint = arguments
+        if (frame_type := _FRAMES.get(typing.get_origin(value_hint))) is not None:
+            (schema,) = typing.get_args(value_hint)
+            python_type = dict.__class_getitem__((key_type, frame_type))
+            return _build_type(read_schema(schema), frame_type, python_type, _by_partition)
+    return None
+
+
+def _by_partition(value: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, dict):
+        yield "", value
+        return
+    for key, frame in value.items():
+        yield f"partition `{key}`: ", frame
+
+
+def _build_type(
+    rules: SchemaRules,
+    frame_type: type[pl.DataFrame | pl.LazyFrame],
+    python_type: Any,
+    frames: Callable[[Any], Any],
+) -> dg.DagsterType:
+    def check(_context: dg.TypeCheckContext, value: Any) -> dg.TypeCheck:
+        for where, frame in frames(value):
+            if not isinstance(frame, frame_type):
+                found = f"`{type(frame).__name__}`, expected a `pl.{frame_type.__name__}`"
+                return dg.TypeCheck(success=False, description=f"{where}found a {found}")
+            if mismatches := rules.mismatches(frame.collect_schema()):
+                return dg.TypeCheck(
+                    success=False, description=f"{where}{_describe(rules, mismatches)}"
+                )
+        return dg.TypeCheck(success=True)
+
+    is_dict = python_type is not frame_type
+    kind = "Lazy" if frame_type is pl.LazyFrame else ""
+    return dg.DagsterType(
+        check,
+        name=f"{rules.name}{kind}Frame{'s' if is_dict else ''}",
+        typing_type=python_type,
+        description=f"Polars frames with the columns and dtypes of schema `{rules.name}`.",
+    )
+
+
+def _describe(rules: SchemaRules, mismatches: list[ColumnMismatch]) -> str:
+    found = "; ".join(
+        f"`{m.column}` is {m.found or 'missing'}, declared {m.expected}" for m in mismatches
+    )
+    return f"the frame does not have the columns of schema `{rules.name}`: {found}"

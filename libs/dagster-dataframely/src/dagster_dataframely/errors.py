@@ -1,0 +1,301 @@
+"""Every error this library raises on purpose.
+
+All of them derive from `DagsterDataframelyError`. The ones raised while a definition is built are also
+`dagster.DagsterInvalidDefinitionError`; the ones raised in a run are also `dagster.Failure`, with
+retries off, because running the same code on the same rows fails the same way. Each carries its facts
+as attributes, so nobody has to parse a message.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import dagster as dg
+
+__all__ = [
+    "CheckNameCollisionError",
+    "CollectionNotSupportedError",
+    "ColumnMismatch",
+    "ColumnSchemaError",
+    "DagsterDataframelyError",
+    "InvalidArgumentError",
+    "InvalidRuleError",
+    "InvalidSchemaError",
+    "InvalidSettingError",
+    "InvalidSeverityError",
+    "NothingSurvivedError",
+    "QuarantineDirError",
+    "QuarantineKeyCollisionError",
+    "ReservedColumnError",
+    "ReturnValueError",
+    "ValidationAbortError",
+]
+
+_MAX_MESSAGE = 300
+_MAX_PARTS = 5
+_MAX_NAME = 40
+_MAX_TEXT = 80
+
+
+class ColumnMismatch(NamedTuple):
+    """One column of a frame that does not have the dtype its schema declares."""
+
+    column: str
+    """The column's name."""
+    expected: str
+    """The dtype the schema declares."""
+    found: str | None
+    """The dtype the frame has, or `None` where the frame lacks the column."""
+
+
+class DagsterDataframelyError(Exception):
+    """Base of every error this library raises on purpose."""
+
+
+class _DefinitionError(DagsterDataframelyError, dg.DagsterInvalidDefinitionError):
+    """A declaration that cannot work, found when the definition is built."""
+
+
+class _RunError(DagsterDataframelyError, dg.Failure):
+    """A run that must not go on; Dagster does not retry it."""
+
+    def __init__(self, description: str) -> None:
+        dg.Failure.__init__(self, description, allow_retries=False)
+
+
+class InvalidSchemaError(_DefinitionError):
+    """Something other than a `dataframely.Schema` class was given as the schema."""
+
+    def __init__(self, found: object) -> None:
+        found_text = f"an object of type {_code(type(found).__name__)}"
+        if isinstance(found, type):
+            found_text = f"the class {_code(found.__name__)}, which declares no column"
+        super().__init__(
+            f"The schema must be a `dataframely.Schema` class, found {found_text}. "
+            "Pass the class itself: `@dd.asset(Orders)`."
+        )
+        self.found = found
+
+
+class CollectionNotSupportedError(_DefinitionError):
+    """A `dataframely.Collection` was given where one schema is needed."""
+
+    def __init__(self, collection: type) -> None:
+        super().__init__(
+            f"{_code(collection.__name__)} is a `dataframely.Collection`, and an asset is one table. "
+            "Declare one asset for each member, with the member's own schema."
+        )
+        self.collection = collection
+
+
+class InvalidArgumentError(_DefinitionError):
+    """An argument that the decorator decides itself, or two arguments that contradict each other."""
+
+    def __init__(self, argument: str, reason: str) -> None:
+        super().__init__(f"{_code(argument)} cannot be used here: {_cut(reason, 2 * _MAX_TEXT)}")
+        self.argument = argument
+
+
+class InvalidRuleError(_DefinitionError):
+    """A rule of the schema cannot be turned into an expression."""
+
+    def __init__(self, schema: str, rule: str, reason: str, fix: str) -> None:
+        super().__init__(
+            f"Rule {_code(rule)} of schema {_code(schema)} {_cut(reason, _MAX_TEXT)}. "
+            f"{_cut(fix, _MAX_TEXT)}"
+        )
+        self.schema = schema
+        self.rule = rule
+
+
+class InvalidSettingError(_DefinitionError):
+    """A setting has a value that is not allowed, wherever the value came from."""
+
+    def __init__(self, setting: str, value: object, source: str, allowed: str) -> None:
+        super().__init__(
+            f"Setting {_code(setting)} is {_cut(repr(value), _MAX_NAME)}, from "
+            f"{_cut(source, _MAX_NAME)}. Allowed: {_cut(allowed, _MAX_TEXT)}."
+        )
+        self.setting = setting
+        self.value = value
+        self.source = source
+        self.allowed = allowed
+
+
+class InvalidSeverityError(_DefinitionError):
+    """A severity names no rule of the schema, or is neither `"error"` nor `"warn"`."""
+
+    def __init__(self, schema: str, rule: str, severity: object, rules: Sequence[str]) -> None:
+        head = f"Severity for {_code(rule)} of schema {_code(schema)}: "
+        if rule in rules:
+            found = _cut(repr(severity), _MAX_NAME)
+            message = f"{head}{found} is no severity; use `error` or `warn`."
+        else:
+            known = [_code(name) for name in rules]
+            message = _list(f"{head}there is no such rule; there are ", known, ".")
+        super().__init__(message)
+        self.schema = schema
+        self.rule = rule
+        self.severity = severity
+        self.rules = tuple(rules)
+
+
+class ReservedColumnError(_DefinitionError):
+    """A schema column begins with the prefix this library keeps for its own names."""
+
+    def __init__(self, schema: str, columns: Sequence[str]) -> None:
+        super().__init__(
+            _list(
+                f"Schema {_code(schema)} declares ",
+                [_code(column) for column in columns],
+                ". Names that begin with `dy_` are kept for rule columns and checks: rename it.",
+            )
+        )
+        self.schema = schema
+        self.columns = tuple(columns)
+
+
+class CheckNameCollisionError(_DefinitionError):
+    """Two rules or columns end up with one check name."""
+
+    def __init__(self, schema: str, check_name: str, names: Sequence[str]) -> None:
+        super().__init__(
+            f"In schema {_code(schema)}, {' and '.join(_code(name) for name in names)} would share "
+            f"the check name {_code(check_name)}, because Dagster allows only letters, digits and "
+            "`_`. Rename one of them."
+        )
+        self.schema = schema
+        self.check_name = check_name
+        self.names = tuple(names)
+
+
+class ColumnSchemaError(_RunError):
+    """The returned frame lacks a declared column or has another dtype; no row was looked at."""
+
+    def __init__(
+        self, asset: str, schema: str, mismatches: Sequence[ColumnMismatch], *, castable: bool
+    ) -> None:
+        found = [
+            f"{_code(m.column)} is {_cut(m.found or 'missing', _MAX_NAME)}, "
+            f"declared {_cut(m.expected, _MAX_NAME)}"
+            for m in mismatches
+        ]
+        fix = (
+            f"Return `{_cut(schema, _MAX_NAME)}.cast(frame)`."
+            if castable
+            else "Return the declared columns; nothing is cast for you."
+        )
+        head = f"Asset {_code(asset)}: not the columns of schema {_code(schema)}: "
+        super().__init__(_list(head, found, f". {fix}", separator="; "))
+        self.asset = asset
+        self.schema = schema
+        self.mismatches = tuple(mismatches)
+        self.columns = tuple(m.column for m in mismatches)
+        self.castable = castable
+
+
+class ValidationAbortError(_RunError):
+    """Rows fail error rules and the asset has no quarantine: nothing was written."""
+
+    def __init__(
+        self, asset: str, counts: Mapping[str, int], *, error_rows: int, rows: int
+    ) -> None:
+        super().__init__(
+            _list(
+                f"Asset {_code(asset)}: {_rows(error_rows)} of {rows:,} failed error rules: ",
+                _counts(counts),
+                ". Nothing was written; the last table stays. "
+                "`quarantine=True` would set these rows aside and write the others.",
+            )
+        )
+        self.asset = asset
+        self.rules = tuple(counts)
+        self.counts = dict(counts)
+        self.error_rows = error_rows
+        self.rows = rows
+
+
+class NothingSurvivedError(_RunError):
+    """Every row failed an error rule; all are in the quarantine and no table was written."""
+
+    def __init__(self, asset: str, counts: Mapping[str, int], *, rows: int, address: str) -> None:
+        super().__init__(
+            _list(
+                f"Asset {_code(asset)}: no row of {rows:,} survived the error rules: ",
+                _counts(counts),
+                f". No table was written; the last one stays. The rows: {_end_of(address)}",
+            )
+        )
+        self.asset = asset
+        self.rules = tuple(counts)
+        self.counts = dict(counts)
+        self.rows = rows
+        self.address = address
+
+
+class ReturnValueError(_RunError):
+    """The decorated function returned something that is not a table."""
+
+    def __init__(self, asset: str, found: str, fix: str) -> None:
+        super().__init__(
+            f"Asset {_code(asset)} returned {_cut(found, _MAX_TEXT)}. Allowed: a Polars frame, a "
+            "`dg.MaterializeResult` with one as its `value`, or `None` to skip. "
+            f"{_cut(fix, _MAX_NAME)}".rstrip()
+        )
+        self.asset = asset
+        self.found = found
+
+
+class QuarantineDirError(_RunError):
+    """A direct invocation has error rows and no directory it may write them to."""
+
+    def __init__(self, asset: str, reason: str) -> None:
+        super().__init__(
+            f"Asset {_code(asset)}, called directly, has error rows: {_cut(reason, _MAX_TEXT)}. Set "
+            "`DAGSTER_DATAFRAMELY_QUARANTINE_DIR` to a directory, or use `dd.testing.invoke`."
+        )
+        self.asset = asset
+
+
+class QuarantineKeyCollisionError(_RunError):
+    """Another asset of the code location has the key that the error rows would be written under."""
+
+    def __init__(self, asset: str, quarantine_key: str) -> None:
+        super().__init__(
+            f"Asset {_code(asset)} would write its error rows over asset {_code(quarantine_key)} of "
+            "the same code location. Give one of them another key. Nothing was written."
+        )
+        self.asset = asset
+        self.quarantine_key = quarantine_key
+
+
+def _code(name: str) -> str:
+    return f"`{_cut(name, _MAX_NAME)}`"
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def _end_of(address: str) -> str:
+    """The end of an address, which tells more than its beginning."""
+    return address if len(address) <= _MAX_TEXT else f"…{address[1 - _MAX_TEXT :]}"
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row" if count == 1 else f"{count:,} rows"
+
+
+def _counts(counts: Mapping[str, int]) -> list[str]:
+    return [f"{_code(rule)} ({count:,})" for rule, count in counts.items()]
+
+
+def _list(head: str, parts: Sequence[str], tail: str, separator: str = ", ") -> str:
+    """A message with a list in it: five parts at most, fewer where it would get too long."""
+    message = ""
+    for shown in range(min(len(parts), _MAX_PARTS), 0, -1):
+        hidden = len(parts) - shown
+        more = f" and {hidden} more" if hidden else ""
+        message = f"{head}{separator.join(parts[:shown])}{more}{tail}"
+        if len(message) <= _MAX_MESSAGE:
+            break
+    return message

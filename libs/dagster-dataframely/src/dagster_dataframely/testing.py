@@ -1,0 +1,116 @@
+"""Call an asset in a unit test: no run, no IO manager, no instance, no directory."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import dagster as dg
+import polars as pl
+
+from dagster_dataframely._process import AssetYield
+from dagster_dataframely._quarantine import captured_by
+
+__all__ = ["Invocation", "invoke"]
+
+
+@dataclass
+class Invocation:
+    """What one direct invocation of an asset gave."""
+
+    table: pl.DataFrame | None = None
+    """The rows that would be written, or `None` where the asset skipped."""
+    quarantine: pl.DataFrame | None = None
+    """The error rows with their rule columns, or `None` where there are none."""
+    checks: dict[str, dg.AssetCheckResult] = field(default_factory=dict)
+    """The check results by name."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """The metadata of the materialization."""
+
+    @property
+    def failed(self) -> list[str]:
+        """The names of the checks that did not pass."""
+        return [name for name, check in self.checks.items() if not check.passed]
+
+
+def invoke(
+    asset: dg.AssetsDefinition,
+    *args: Any,
+    partition_key: str | None = None,
+    resources: Mapping[str, Any] | None = None,
+    **kwargs: Any,
+) -> Invocation:
+    """Call an asset that `dd.asset` made, and collect what comes of it.
+
+    A direct invocation: the function runs with the inputs given and the rules are evaluated, but
+    nothing is stored. The context is built here; error rows come back instead of being written.
+
+    Args:
+        asset: The asset's definition.
+        *args: The function's inputs, by position.
+        partition_key: The partition the call is for; `None` for an unpartitioned asset.
+        resources: Resources the function asks for, by name.
+        **kwargs: The function's inputs, and `config`, by name.
+
+    Returns:
+        The table, the quarantine, the checks and the metadata.
+
+    Raises:
+        ColumnSchemaError: The frame lacks a declared column or has another dtype.
+        ValidationAbortError: Rows fail error rules and the asset has no quarantine.
+        NothingSurvivedError: Every row failed an error rule.
+
+    Example:
+        ```python
+        import dataframely as dy
+        import polars as pl
+
+        import dagster_dataframely as dd
+
+
+        class Orders(dy.Schema):
+            id = dy.Int64(primary_key=True)
+            amount = dy.Float64(min=0.0)
+
+
+        @dd.asset(Orders, quarantine=True)
+        def orders(raw_orders: pl.DataFrame) -> pl.DataFrame:
+            return raw_orders
+
+
+        result = dd.testing.invoke(orders, pl.DataFrame({"id": [1, 2], "amount": [9.5, -1.0]}))
+        print(result.table["id"].to_list(), result.failed)
+        #> [1] ['dy_rule__amount__min']
+        ```
+    """
+    result = Invocation()
+
+    def capture(frame: pl.DataFrame) -> None:
+        result.quarantine = frame
+
+    context = dg.build_asset_context(
+        partition_key=partition_key, resources=dict(resources) if resources else None
+    )
+    token = captured_by.set(capture)
+    try:
+        for event in _events(asset(context, *args, **kwargs)):
+            if isinstance(event, dg.AssetCheckResult):
+                result.checks[event.check_name or ""] = event
+            else:
+                result.table = event.value
+                result.metadata = event.metadata or {}
+    finally:
+        captured_by.reset(token)
+    return result
+
+
+def _events(yielded: Any) -> Iterable[AssetYield]:
+    """The events of a call; those of an `async def` are awaited in a loop of their own."""
+    if not isinstance(yielded, AsyncIterator):
+        events: Iterable[AssetYield] = yielded
+        return events
+
+    async def collect() -> list[AssetYield]:
+        return [event async for event in yielded]
+
+    return asyncio.run(collect())

@@ -1,0 +1,341 @@
+"""The parts of `dd.asset`, for assets that are put together by hand.
+
+Three arrangements are meant: a `@dg.asset` that yields from `process`; a plain asset with a
+`@dg.multi_asset_check` that reports from `evaluate`; and `schema_metadata` alone.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Unpack
+
+import dagster as dg
+import dataframely as dy
+import polars as pl
+from upath import UPath
+
+from dagster_dataframely import _checks, _columns, _names, _quarantine
+from dagster_dataframely._process import (
+    AssetYield,
+    Declaration,
+    Surroundings,
+    evaluate_checks,
+)
+from dagster_dataframely._process import process as _process
+from dagster_dataframely._quarantine import QuarantineWriter, delegating_writer
+from dagster_dataframely._rules import read_schema
+from dagster_dataframely._settings import SettingArguments, Settings
+from dagster_dataframely._severities import Severity
+from dagster_dataframely._validation import evaluate as _evaluate
+
+__all__ = [
+    "AssetYield",
+    "QuarantineWriter",
+    "check_name",
+    "check_specs",
+    "delegating_writer",
+    "evaluate",
+    "file_writer",
+    "process",
+    "quarantine_frame",
+    "quarantine_path",
+    "schema_metadata",
+    "table_schema",
+]
+
+_Key = dg.AssetKey | str | list[str]
+
+
+def check_specs(
+    schema: type[dy.Schema],
+    *,
+    asset: _Key,
+    severities: Mapping[str, Severity] | None = None,
+    partitions_def: dg.PartitionsDefinition[Any] | None = None,
+    **settings: Unpack[SettingArguments],
+) -> list[dg.AssetCheckSpec]:
+    """The checks of a schema: the blocking one of columns and dtypes, then those of the rules.
+
+    Runs at definition. Give `process` or `evaluate` the same settings, or their results do not match.
+
+    Args:
+        schema: The schema class.
+        asset: The key of the asset that is checked.
+        severities: `"error"` or `"warn"` by rule name, over what the schema says.
+        partitions_def: The asset's partitions, so that each evaluation carries its partition.
+        **settings: `check_granularity` and `multi_column_rules` decide which checks there are.
+
+    Returns:
+        The specs in the order the results come in.
+
+    Example:
+        ```python
+        import dagster_dataframely as dd
+        from dagster_dataframely.data import OrdersSchema
+
+        specs = dd.wiring.check_specs(OrdersSchema, asset="orders", check_granularity="schema")
+        print([spec.name for spec in specs])
+        #> ['dy_schema__columns', 'dy_schema__rules']
+        ```
+    """
+    declaration = _declare(schema, asset, severities, settings)
+    return _checks.build_check_specs(
+        declaration.rules, declaration.groups, declaration.asset_key, partitions_def
+    )
+
+
+def schema_metadata(schema: type[dy.Schema]) -> dict[str, dg.TableSchema]:
+    """Definition metadata that fills the Columns tab of an asset that need not hold a frame.
+
+    Args:
+        schema: The schema class.
+
+    Returns:
+        `{"dagster/column_schema": ...}`.
+
+    Example:
+        ```python
+        import dagster as dg
+
+        import dagster_dataframely as dd
+        from dagster_dataframely.data import OrdersSchema
+
+        external = dg.AssetSpec("orders", metadata=dd.wiring.schema_metadata(OrdersSchema))
+        ```
+    """
+    return {_names.COLUMN_SCHEMA: table_schema(schema)}
+
+
+def table_schema(schema: type[dy.Schema]) -> dg.TableSchema:
+    """A schema as Dagster's Columns tab shows it, with every constraint in words.
+
+    Args:
+        schema: The schema class.
+
+    Returns:
+        One column for each column of the schema, in its order.
+
+    Example:
+        ```python
+        import dagster_dataframely as dd
+        from dagster_dataframely.data import OrdersSchema
+
+        column = dd.wiring.table_schema(OrdersSchema).columns[0]
+        print(column.name, column.type, column.constraints.unique)
+        #> order_id Int64 True
+        ```
+    """
+    return _columns.table_schema(read_schema(schema))
+
+
+def check_name(rule: str) -> str:
+    """The name of a rule's check, which is also its column in the quarantine.
+
+    Args:
+        rule: Dataframely's name of the rule.
+
+    Returns:
+        The name with `|` as `__` and every character that Dagster refuses as `_`.
+
+    Example:
+        ```python
+        import dagster_dataframely as dd
+
+        print(dd.wiring.check_name("amount|min"))
+        #> dy_rule__amount__min
+        ```
+    """
+    return _names.rule_check_name(rule)
+
+
+def quarantine_frame(
+    schema: type[dy.Schema],
+    frame: pl.DataFrame,
+    *,
+    severities: Mapping[str, Severity] | None = None,
+) -> pl.DataFrame:
+    """The error rows of a frame, with a column for each rule that says what became of it.
+
+    Args:
+        schema: The schema class.
+        frame: A frame with the schema's columns and dtypes; others are dropped.
+        severities: `"error"` or `"warn"` by rule name, over what the schema says.
+
+    Returns:
+        The rows that fail an error rule, in the frame's order: the schema's columns, then one String
+        column for each rule, `valid` or `invalid`.
+
+    Example:
+        ```python
+        import dagster_dataframely as dd
+        from dagster_dataframely.data import OrdersSchema, invalid_orders
+
+        rows = dd.wiring.quarantine_frame(OrdersSchema, invalid_orders())
+        print(rows["dy_rule__amount__min"].to_list().count("invalid"))
+        #> 1
+        ```
+    """
+    rules = read_schema(schema, severities)
+    return _quarantine.quarantine_frame(_evaluate(frame, rules, sample=0).error_rows, rules)
+
+
+def quarantine_path(key: _Key, directory: str | UPath, partition_key: str | None = None) -> UPath:
+    """The file that `file_writer` writes: the key's parts as folders, `_quarantine` after the last.
+
+    Args:
+        key: The key of the asset the rows belong to.
+        directory: Where the path starts, local or as fsspec names it (`s3://bucket/folder`).
+        partition_key: Adds a file for the partition; on a grid, a folder for each dimension, in the
+            order of the dimensions' names.
+
+    Returns:
+        A path below `directory`; nothing is created.
+
+    Raises:
+        QuarantineDirError: A part of the key or the partition would leave the directory.
+
+    Example:
+        ```python
+        import dagster_dataframely as dd
+
+        print(dd.wiring.quarantine_path(["sales", "orders"], "checks", "2026-01").as_posix())
+        #> checks/sales/orders_quarantine/2026-01.parquet
+        ```
+    """
+    return _quarantine.quarantine_path(
+        dg.AssetKey.from_coercible(key), UPath(directory), partition_key
+    )
+
+
+def file_writer(
+    key: _Key, directory: str | UPath, partition_key: str | None = None
+) -> QuarantineWriter:
+    """A writer that puts error rows into a Parquet file at `quarantine_path`.
+
+    The file is written under another name and then renamed, so a write that fails leaves an older file
+    as it was.
+
+    Args:
+        key: The key of the asset the rows belong to.
+        directory: Where the path starts; folders are created when rows are written.
+        partition_key: As for `quarantine_path`.
+
+    Returns:
+        A function that takes the error rows and returns the path.
+
+    Raises:
+        QuarantineDirError: A part of the key or the partition would leave the directory.
+
+    Example:
+        ```python
+        import tempfile
+
+        import polars as pl
+
+        import dagster_dataframely as dd
+
+        with tempfile.TemporaryDirectory() as directory:
+            write = dd.wiring.file_writer("orders", directory)
+            print(write(pl.DataFrame({"id": [1]})).endswith("orders_quarantine.parquet"))
+            #> True
+        ```
+    """
+    return _quarantine.file_writer(dg.AssetKey.from_coercible(key), UPath(directory), partition_key)
+
+
+def process(
+    schema: type[dy.Schema],
+    returned: object,
+    *,
+    valid_key: _Key,
+    quarantine_writer: QuarantineWriter | None = None,
+    partition_key: str | None = None,
+    severities: Mapping[str, Severity] | None = None,
+    **settings: Unpack[SettingArguments],
+) -> Iterator[AssetYield]:
+    """What `dd.asset` does with what its function returns: the events of one of the six exits.
+
+    Yields the `MaterializeResult` with the surviving rows, where there are any to write, and one
+    result for each check of `check_specs`. Where the run must not go on, the results come first and
+    then the error.
+
+    Args:
+        schema: The schema class.
+        returned: A frame, lazy or not, a `MaterializeResult` that holds one, or `None` for a skip.
+        valid_key: The key of the asset the valid rows belong to.
+        quarantine_writer: Takes the error rows; `None` means that error rows abort.
+        partition_key: The partition of this run, for `dagster/partition_row_count`.
+        severities: `"error"` or `"warn"` by rule name, over what the schema says.
+        **settings: As for `dd.asset`.
+
+    Yields:
+        The events, in the order Dagster should store them.
+
+    Raises:
+        ColumnSchemaError: A declared column is missing or has another dtype.
+        ValidationAbortError: Rows fail error rules and there is no writer.
+        NothingSurvivedError: Every row failed an error rule.
+        ReturnValueError: `returned` is none of the things above.
+
+    Example:
+        ```python
+        import dagster_dataframely as dd
+        from dagster_dataframely.data import OrdersSchema, valid_orders
+
+        materialization, *checks = dd.wiring.process(
+            OrdersSchema, valid_orders(), valid_key="orders"
+        )
+        print(all(check.passed for check in checks))
+        #> True
+        ```
+    """
+    declaration = _declare(schema, valid_key, severities, settings)
+    yield from _process(declaration, returned, Surroundings(quarantine_writer, partition_key))
+
+
+def evaluate(
+    schema: type[dy.Schema],
+    frame: pl.DataFrame | pl.LazyFrame,
+    *,
+    asset_key: _Key,
+    severities: Mapping[str, Severity] | None = None,
+    **settings: Unpack[SettingArguments],
+) -> Iterator[dg.AssetCheckResult]:
+    """Every check result for a frame, without a policy: nothing is written and no row raises.
+
+    Args:
+        schema: The schema class.
+        frame: The frame to look at; a lazy plan runs once.
+        asset_key: The key of the asset the checks belong to.
+        severities: `"error"` or `"warn"` by rule name, over what the schema says.
+        **settings: As for `dd.asset`.
+
+    Yields:
+        One result for each check of `check_specs`, each failing rule at its own severity.
+
+    Raises:
+        ColumnSchemaError: A declared column is missing or has another dtype, so that no rule can be
+            evaluated; the result of the column-schema check comes first.
+
+    Example:
+        ```python
+        import dagster_dataframely as dd
+        from dagster_dataframely.data import OrdersSchema, invalid_orders
+
+        results = dd.wiring.evaluate(OrdersSchema, invalid_orders(), asset_key="orders")
+        print([result.check_name for result in results if not result.passed][:2])
+        #> ['dy_rule__order_id__min', 'dy_rule__customer__nullability']
+        ```
+    """
+    yield from evaluate_checks(_declare(schema, asset_key, severities, settings), frame)
+
+
+def _declare(
+    schema: type[dy.Schema],
+    key: _Key,
+    severities: Mapping[str, Severity] | None,
+    settings: Mapping[str, Any],
+) -> Declaration:
+    return Declaration(
+        dg.AssetKey.from_coercible(key),
+        read_schema(schema, severities),
+        Settings.resolve(settings),
+    )

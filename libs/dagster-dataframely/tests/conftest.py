@@ -1,0 +1,201 @@
+"""What real runs and direct invocations share: a small IO manager, and one way to look at either."""
+
+import asyncio
+import typing
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import dagster as dg
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+
+class FileIOManager(dg.IOManager):
+    """One Parquet file for each asset key and partition.
+
+    Like the managers of dagster-polars it reports a column schema of its own, without constraints, and
+    loads what the input's type asks for.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def path(self, key: dg.AssetKey, partition_key: str | None = None) -> Path:
+        parts = [*key.path, *([] if partition_key is None else partition_key.split("|"))]
+        return self.root.joinpath(*parts[:-1], f"{parts[-1]}.parquet")
+
+    def read(
+        self, key: dg.AssetKey | Sequence[str], partition_key: str | None = None
+    ) -> pl.DataFrame | None:
+        path = self.path(dg.AssetKey.from_coercible(key), partition_key)
+        return pl.read_parquet(path) if path.exists() else None
+
+    @property
+    def files(self) -> list[str]:
+        """Every stored file, relative to the root."""
+        return sorted(
+            path.relative_to(self.root).as_posix()
+            for path in self.root.rglob("*")
+            if path.is_file()
+        )
+
+    def handle_output(self, context: dg.OutputContext, obj: pl.DataFrame | pl.LazyFrame) -> None:
+        partition_key = context.asset_partition_key if context.has_asset_partitions else None
+        path = self.path(context.asset_key, partition_key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        frame = obj.lazy().collect()
+        frame.write_parquet(path)
+        columns = [dg.TableColumn(name, str(dtype)) for name, dtype in frame.schema.items()]
+        context.add_output_metadata(
+            {"path": dg.MetadataValue.path(path), "dagster/column_schema": dg.TableSchema(columns)}
+        )
+
+    def load_input(self, context: dg.InputContext) -> Any:
+        wanted = context.dagster_type.typing_type
+        if not context.has_asset_partitions:
+            return self._load(self.path(context.asset_key), wanted)
+        if typing.get_origin(wanted) is not dict:
+            return self._load(self.path(context.asset_key, context.asset_partition_key), wanted)
+        paths = {key: self.path(context.asset_key, key) for key in context.asset_partition_keys}
+        frame_type = typing.get_args(wanted)[1]
+        return {key: self._load(path, frame_type) for key, path in paths.items() if path.exists()}
+
+    @staticmethod
+    def _load(path: Path, wanted: object) -> pl.DataFrame | pl.LazyFrame:
+        lazy = pl.scan_parquet(path)
+        return lazy if wanted is pl.LazyFrame else lazy.collect()
+
+
+@dataclass
+class Outcome:
+    """What one execution of one asset left behind, in a run or in a direct invocation."""
+
+    success: bool = True
+    error: str | None = None
+    """The class name of what was raised."""
+    message: str = ""
+    checks: dict[str, tuple[bool, str]] = field(default_factory=dict)
+    """Whether each reported check passed, and its severity."""
+    check_metadata: dict[str, dict[str, Any]] = field(default_factory=dict)
+    metadata: dict[str, Any] | None = None
+    """The values of the materialization's metadata; `None` where nothing was materialized."""
+    table: pl.DataFrame | None = None
+    quarantine: pl.DataFrame | None = None
+    events: list[dg.DagsterEvent] = field(default_factory=list)
+    """Everything the run logged; empty for a direct invocation."""
+
+    @property
+    def failed(self) -> dict[str, str]:
+        return {name: severity for name, (passed, severity) in self.checks.items() if not passed}
+
+    def assert_stored(self, *, table: pl.DataFrame | None, quarantine: pl.DataFrame | None) -> None:
+        for found, expected in ((self.table, table), (self.quarantine, quarantine)):
+            if found is None or expected is None:
+                assert found is expected
+            else:
+                assert_frame_equal(found, expected)
+
+
+class Execute(Protocol):
+    """Executes one asset without inputs."""
+
+    def __call__(
+        self, asset: dg.AssetsDefinition, /, *, partition_key: str | None = None
+    ) -> Outcome: ...
+
+
+def plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of metadata, whether Dagster has wrapped them or not."""
+    wrapped = dg.AssetMaterialization("any", metadata=metadata).metadata
+    return {name: value.value for name, value in wrapped.items()}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> FileIOManager:
+    return FileIOManager(tmp_path / "storage")
+
+
+@pytest.fixture
+def instance() -> Iterator[dg.DagsterInstance]:
+    with dg.DagsterInstance.ephemeral() as instance:
+        yield instance
+
+
+@pytest.fixture
+def run(files: FileIOManager, instance: dg.DagsterInstance) -> Execute:
+    """Execute an asset in a real run, on one storage and one instance for the whole test."""
+
+    def execute(asset: dg.AssetsDefinition, /, *, partition_key: str | None = None) -> Outcome:
+        result = dg.materialize(
+            [asset],
+            instance=instance,
+            resources={"io_manager": files},
+            partition_key=partition_key,
+            raise_on_error=False,
+        )
+        outcome = Outcome(success=result.success, events=list(result.all_events))
+        for event in outcome.events:
+            if event.is_step_failure and (error := event.step_failure_data.error) is not None:
+                raised = error.cause or error
+                outcome.error, outcome.message = raised.cls_name, raised.message
+        for evaluation in result.get_asset_check_evaluations():
+            outcome.checks[evaluation.check_name] = (evaluation.passed, evaluation.severity.name)
+            outcome.check_metadata[evaluation.check_name] = plain(evaluation.metadata)
+        for materialization in result.asset_materializations_for_node(asset.node_def.name):
+            outcome.metadata = plain(materialization.metadata)
+        outcome.table = files.read(asset.key, partition_key)
+        quarantine_key = [*asset.key.path[:-1], f"{asset.key.path[-1]}_quarantine"]
+        outcome.quarantine = files.read(quarantine_key, partition_key)
+        return outcome
+
+    return execute
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Execute:
+    """Execute an asset by a direct invocation, with an empty quarantine directory for each."""
+    calls = iter(range(100))
+
+    def execute(asset: dg.AssetsDefinition, /, *, partition_key: str | None = None) -> Outcome:
+        directory = tmp_path / f"direct_{next(calls)}"
+        monkeypatch.setenv("DAGSTER_DATAFRAMELY_QUARANTINE_DIR", str(directory))
+        outcome = Outcome()
+        try:
+            for event in invoked(asset(dg.build_asset_context(partition_key=partition_key))):
+                if isinstance(event, dg.MaterializeResult):
+                    outcome.metadata = plain(event.metadata or {})
+                    outcome.table = event.value
+                else:
+                    name = event.check_name
+                    outcome.checks[name] = (event.passed, event.severity.name)
+                    outcome.check_metadata[name] = plain(event.metadata)
+        except Exception as error:  # noqa: BLE001 - every error is compared by name.
+            outcome.success, outcome.error = False, type(error).__name__
+            outcome.message = str(error)
+        (quarantine,) = [*map(pl.read_parquet, directory.rglob("*.parquet"))] or [None]
+        outcome.quarantine = quarantine
+        return outcome
+
+    return execute
+
+
+@pytest.fixture(params=["run", "call"])
+def execute(request: pytest.FixtureRequest) -> Execute:
+    """Each of the two ways to execute an asset."""
+    execute: Execute = request.getfixturevalue(request.param)
+    return execute
+
+
+def invoked(yielded: Any) -> Iterator[Any]:
+    """The events of a direct invocation, awaited where the function is asynchronous."""
+    if not isinstance(yielded, AsyncIterator):
+        yield from yielded
+        return
+
+    async def collect() -> list[Any]:
+        return [event async for event in yielded]
+
+    yield from asyncio.run(collect())

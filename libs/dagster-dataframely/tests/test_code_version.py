@@ -1,0 +1,63 @@
+"""The code version follows the schema, on every machine and in every process."""
+
+import os
+import subprocess
+import sys
+
+import dataframely as dy
+import pytest
+
+from dagster_dataframely._code_version import derive_code_version
+from dagster_dataframely._rules import read_schema
+from dagster_dataframely.data import OrdersSchema
+
+PRINT_VERSION = """
+from dagster_dataframely._code_version import derive_code_version
+from dagster_dataframely._rules import read_schema
+from dagster_dataframely.data import OrdersSchema
+print(derive_code_version(read_schema(OrdersSchema)))
+"""
+
+
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_is_the_same_in_another_process(seed: str) -> None:
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    printed = subprocess.run(
+        [sys.executable, "-c", PRINT_VERSION],
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert printed.strip() == derive_code_version(read_schema(OrdersSchema))
+
+
+def version(column: dy.Column, **severities: str) -> str:
+    schema = type("Schema", (dy.Schema,), {"a": column})
+    rules = {f"a|{rule}": severity for rule, severity in severities.items()}
+    return derive_code_version(read_schema(schema, rules))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        version(dy.Int32(min=1)),
+        version(dy.Int64(min=2)),
+        version(dy.Int64(min=1, nullable=True)),
+        version(dy.Int64(min=1), min="warn"),
+        version(dy.Int64(min=1, check=lambda c: c > 3)),
+        version(dy.Int64(min=1, check=lambda c: c > 4)),
+    ],
+)
+def test_changes_with_dtype_rule_and_severity(changed: str) -> None:
+    assert changed != version(dy.Int64(min=1))
+
+
+def test_stays_for_the_same_schema_written_again() -> None:
+    assert version(dy.Int64(check=lambda c: c > 3)) == version(dy.Int64(check=lambda c: c > 3))
+
+
+def test_sees_a_value_in_the_middle_of_a_long_list() -> None:
+    values = list(range(100))
+    changed = [*values[:50], 200, *values[51:]]
+    assert version(dy.Int64(is_in=values)) != version(dy.Int64(is_in=changed))

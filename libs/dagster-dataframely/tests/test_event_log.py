@@ -1,0 +1,84 @@
+"""Whatever is in the rows, every stored event is strict JSON."""
+
+import datetime as dt
+import json
+from decimal import Decimal
+from typing import Any
+
+import dagster as dg
+import dataframely as dy
+import polars as pl
+import pytest
+from dagster._serdes import serialize_value
+
+import dagster_dataframely as dd
+
+
+class EveryDtype(dy.Schema):
+    """A column of every dtype, and a rule that every second row fails."""
+
+    row = dy.Int64(check=lambda row: row % 2 == 0)
+    i8, u64 = dy.Int8(nullable=True), dy.UInt64(nullable=True)
+    f32, f64 = dy.Float32(nullable=True, allow_nan=True), dy.Float64(allow_inf=True, allow_nan=True)
+    decimal = dy.Decimal(precision=38, scale=2, nullable=True)
+    date, time = dy.Date(nullable=True), dy.Time(nullable=True)
+    moment = dy.Datetime(nullable=True, time_zone="Asia/Kolkata")
+    span = dy.Duration(nullable=True)
+    flag, text, raw = dy.Bool(nullable=True), dy.String(nullable=True), dy.Binary(nullable=True)
+    enum, category = dy.Enum(["a", "b"], nullable=True), dy.Categorical(nullable=True)
+    list_, array = (
+        dy.List(dy.List(dy.Float64(allow_nan=True))),
+        dy.Array(dy.Date(), 2, nullable=True),
+    )
+    struct = dy.Struct({"x": dy.Struct({"y": dy.Float64(allow_inf=True)})}, nullable=True)
+
+
+FULL: dict[str, Any] = {
+    "i8": -1,
+    "u64": 2**64 - 1,
+    "f32": float("nan"),
+    "f64": -float("inf"),
+    "decimal": Decimal("9" * 36 + ".99"),
+    "date": dt.date(9999, 12, 31),
+    "time": dt.time(23, 59, 59, 999999),
+    "moment": dt.datetime(2026, 1, 1, tzinfo=dt.UTC),
+    "span": dt.timedelta(days=-1),
+    "flag": True,
+    "text": '"\u2028\0<script>',
+    "raw": b"\xff\x00",
+    "enum": "b",
+    "category": "x",
+    "list_": [[float("nan")], []],
+    "array": [dt.date(1, 1, 1), dt.date(9999, 1, 1)],
+    "struct": {"x": {"y": float("inf")}},
+}
+"""The value of each column that is hardest to write down."""
+
+EMPTY = dict.fromkeys(FULL) | {"f64": float("nan"), "list_": []}
+"""Nulls wherever they are allowed."""
+
+
+def refuse(constant: str) -> None:
+    message = f"{constant} is not JSON"
+    raise AssertionError(message)
+
+
+@pytest.mark.parametrize("granularity", ["rule", "column", "schema"])
+def test_every_event_is_strict_json(granularity: Any) -> None:
+    rows = [{"row": 0, **FULL}, {"row": 1, **FULL}, {"row": 2, **EMPTY}, {"row": 3, **EMPTY}]
+    frame = pl.DataFrame(rows, schema=EveryDtype.create_empty().schema)
+
+    @dd.asset(EveryDtype, quarantine=True, check_granularity=granularity)
+    def everything() -> pl.DataFrame:
+        return frame
+
+    with dg.DagsterInstance.ephemeral() as instance:
+        result = dg.materialize(
+            [everything], resources={"io_manager": dg.mem_io_manager}, instance=instance
+        )
+        stored = [serialize_value(entry) for entry in instance.all_logs(result.run_id)]
+    assert result.success
+    for text in stored:
+        json.loads(text, parse_constant=refuse)
+    assert any("9" * 36 + ".99" in text for text in stored)
+    assert any("18446744073709551615" in text for text in stored)

@@ -1,0 +1,85 @@
+"""The public names, spelled by hand: a name that appears or goes must be meant."""
+
+import importlib
+import pkgutil
+
+import dagster as dg
+import pytest
+
+import dagster_dataframely as dd
+
+PUBLIC = {
+    "dagster_dataframely": {
+        "Granularity",
+        "MultiColumnRules",
+        "asset",
+        "build_quarantine_spec",
+        "dagster_type",
+        "data",
+        "dy_asset",
+        "errors",
+        "rule",
+        "severity",
+        "testing",
+        "wiring",
+    },
+    "dagster_dataframely.data": {"OrdersSchema", "invalid_orders", "valid_orders"},
+    "dagster_dataframely.errors": {
+        "CheckNameCollisionError",
+        "CollectionNotSupportedError",
+        "ColumnMismatch",
+        "ColumnSchemaError",
+        "DagsterDataframelyError",
+        "InvalidArgumentError",
+        "InvalidRuleError",
+        "InvalidSchemaError",
+        "InvalidSettingError",
+        "InvalidSeverityError",
+        "NothingSurvivedError",
+        "QuarantineDirError",
+        "QuarantineKeyCollisionError",
+        "ReservedColumnError",
+        "ReturnValueError",
+        "ValidationAbortError",
+    },
+    "dagster_dataframely.testing": {"Invocation", "invoke"},
+    "dagster_dataframely.wiring": {
+        "AssetYield",
+        "QuarantineWriter",
+        "check_name",
+        "check_specs",
+        "delegating_writer",
+        "evaluate",
+        "file_writer",
+        "process",
+        "quarantine_frame",
+        "quarantine_path",
+        "schema_metadata",
+        "table_schema",
+    },
+}
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_module_has_exactly_the_public_names(module: str) -> None:
+    imported = importlib.import_module(module)
+    assert set(imported.__all__) == PUBLIC[module]
+    assert all(hasattr(imported, name) for name in PUBLIC[module])
+
+
+def test_every_other_module_is_private() -> None:
+    modules = {name for _, name, _ in pkgutil.iter_modules(dd.__path__)}
+    public = {name for name in modules if not name.startswith("_")}
+    assert public == {name.partition(".")[2] for name in PUBLIC} - {""}
+
+
+def test_two_names_for_one_decorator() -> None:
+    assert dd.dy_asset is dd.asset
+
+
+def test_every_error_has_the_one_base() -> None:
+    errors = [getattr(dd.errors, name) for name in dd.errors.__all__ if name.endswith("Error")]
+    assert all(issubclass(error, dd.errors.DagsterDataframelyError) for error in errors)
+    assert {
+        e for e in errors if not issubclass(e, (dg.Failure, dg.DagsterInvalidDefinitionError))
+    } == {dd.errors.DagsterDataframelyError}

@@ -1,0 +1,156 @@
+"""A frame and the rules give a verdict, without Dagster."""
+
+from typing import Any
+
+import dataframely as dy
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from dagster_dataframely._rules import read_schema
+from dagster_dataframely._validation import Verdict, evaluate, rule_combinations
+from dagster_dataframely.data import OrdersSchema, invalid_orders, valid_orders
+
+
+class Payments(dy.Schema):
+    """A key, an error rule, a warn rule, and a rule over a group of rows."""
+
+    id = dy.Int64(primary_key=True)
+    group = dy.String()
+    amount = dy.Int64(min=0)
+
+    @dy.rule()
+    def group_has_two_rows(cls) -> pl.Expr:
+        """A group has two rows or more."""
+        return pl.len().over("group") >= 2
+
+    @dy.rule()
+    def total_is_small(cls) -> pl.Expr:
+        """All amounts together are below 1,000."""
+        return cls.amount.col.sum() < 1000
+
+
+CHAIN = pl.DataFrame(
+    {"id": [1, 2, 3, 4, 5], "group": ["a", "a", "b", "b", "b"], "amount": [1, -1, 2, 3, 4]}
+)
+"""Row 2 fails on its own; without it row 1 is alone in its group."""
+
+
+def verdict_of(
+    schema: type[dy.Schema], frame: pl.DataFrame, *, sample: int = 5, **severities: Any
+) -> Verdict:
+    return evaluate(frame, read_schema(schema, severities), sample=sample)
+
+
+def test_a_valid_frame_survives_whole() -> None:
+    verdict = verdict_of(OrdersSchema, valid_orders())
+    assert_frame_equal(verdict.survivors, valid_orders())
+    assert verdict.error_rows.is_empty()
+    assert set(verdict.counts.values()) == {0}
+    assert verdict.samples == {}
+    assert verdict.rows_in == 3
+
+
+def test_agrees_with_dataframely_on_rules_that_look_at_one_row() -> None:
+    severities: dict[str, Any] = {rule.name: "error" for rule in read_schema(OrdersSchema).rules}
+    verdict = verdict_of(OrdersSchema, invalid_orders(), **severities)
+    result, failure = OrdersSchema.filter(invalid_orders())
+    assert_frame_equal(verdict.survivors, result)
+    assert {name: count for name, count in verdict.counts.items() if count} == failure.counts()
+    assert_frame_equal(verdict.error_rows.select(result.columns), failure.invalid())
+
+
+def test_a_row_that_fails_only_once_others_are_gone_is_an_error_row() -> None:
+    verdict = verdict_of(Payments, CHAIN)
+    assert verdict.survivors["id"].to_list() == [3, 4, 5]
+    assert_frame_equal(
+        verdict.error_rows.select("id", "amount|min", "group_has_two_rows"),
+        pl.DataFrame(
+            {"id": [1, 2], "amount|min": [True, False], "group_has_two_rows": [False, True]}
+        ),
+    )
+    assert verdict.failed(read_schema(Payments).rules) == {"amount|min": 1, "group_has_two_rows": 1}
+    assert verdict.samples["group_has_two_rows"]["id"].to_list() == [1]
+
+
+def test_a_rule_over_the_whole_table_is_settled_too() -> None:
+    frame = pl.DataFrame({"id": [1, 2, 3], "group": ["a"] * 3, "amount": [2000, -1500, 3]})
+    verdict = verdict_of(Payments, frame)
+    assert verdict.survivors.is_empty()
+    assert verdict.counts["total_is_small"] == 2
+
+
+def test_a_warn_rule_keeps_its_rows_and_counts_them() -> None:
+    verdict = verdict_of(Payments, CHAIN, **{"amount|min": "warn"})  # type: ignore[arg-type]
+    assert_frame_equal(verdict.survivors, CHAIN)
+    assert verdict.counts["amount|min"] == 1
+    assert verdict.samples["amount|min"]["id"].to_list() == [2]
+
+
+def test_a_null_passes_a_rule() -> None:
+    class Nullable(dy.Schema):
+        a = dy.Int64(nullable=True, min=1)
+
+    verdict = verdict_of(Nullable, pl.DataFrame({"a": [None, 0, 1]}))
+    assert verdict.survivors["a"].to_list() == [None, 1]
+
+
+def test_a_schema_without_rules_keeps_every_row() -> None:
+    class Free(dy.Schema):
+        a = dy.Int64(nullable=True)
+
+    frame = pl.DataFrame({"a": [1, None]})
+    verdict = verdict_of(Free, frame)
+    assert_frame_equal(verdict.survivors, frame)
+    assert (verdict.counts, verdict.error_rows.height) == ({}, 0)
+
+
+@pytest.mark.parametrize("schema", [OrdersSchema, Payments])
+def test_an_empty_frame_is_valid(schema: type[dy.Schema]) -> None:
+    verdict = verdict_of(schema, schema.create_empty())
+    assert (verdict.rows_in, verdict.survivors.height, verdict.error_rows.height) == (0, 0, 0)
+
+
+def test_undeclared_columns_go_and_the_schemas_order_comes() -> None:
+    frame = CHAIN.select("amount", pl.lit(1).alias("extra"), "group", "id")
+    assert verdict_of(Payments, frame).survivors.columns == ["id", "group", "amount"]
+
+
+def test_samples_hold_the_first_rows_up_to_their_number() -> None:
+    frame = pl.DataFrame({"id": [1] * 9, "group": ["a"] * 9, "amount": list(range(9))})
+    verdict = verdict_of(Payments, frame, sample=3)
+    assert verdict.samples["primary_key"]["amount"].to_list() == [0, 1, 2]
+    assert verdict_of(Payments, frame, sample=0).samples["primary_key"].is_empty()
+
+
+def test_each_rule_is_evaluated_once() -> None:
+    calls: list[int] = []
+
+    def below_100(series: pl.Series) -> pl.Series:
+        calls.append(len(series))
+        return series < 100
+
+    class Counting(dy.Schema):
+        a = dy.Int64(min=0)
+
+        @dy.rule()
+        def counted(cls) -> pl.Expr:
+            return cls.a.col.map_batches(below_100, return_dtype=pl.Boolean)
+
+    frame = pl.DataFrame({"a": [1, 2, 200, 300]})
+    verdict = verdict_of(Counting, frame)
+    # Once over all rows, and once over the rows that are left, as it may look at several.
+    assert calls == [4, 2]
+    assert verdict.counts["counted"] == 2
+    verdict_of(Counting, frame.head(2))
+    assert calls == [4, 2, 2]
+
+
+def test_rule_combinations_biggest_first() -> None:
+    frame = pl.DataFrame({"id": [1, 1, 2, 3, 4], "group": ["a"] * 5, "amount": [-1, -2, -3, 1, -4]})
+    combinations = rule_combinations(verdict_of(Payments, frame).error_rows, read_schema(Payments))
+    assert combinations.to_dicts() == [
+        {"rules": ["amount|min", "primary_key"], "rows": 2},
+        {"rules": ["amount|min"], "rows": 2},
+        {"rules": ["group_has_two_rows"], "rows": 1},
+    ]

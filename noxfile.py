@@ -1,0 +1,110 @@
+"""Every check of the repository, one session each; `nox -l` lists them."""
+
+import os
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+
+import nox
+
+LIBRARY = "libs/dagster-dataframely"
+MANAGERS = ["dagster-polars", "dagster-duckdb-polars"]
+SUPPORTED = nox.project.python_versions(nox.project.load_toml(f"{LIBRARY}/pyproject.toml"))
+
+
+def find_pythons() -> list[str]:
+    """Return the supported Pythons on this machine, oldest first; pyenv's own folders count."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser()
+    # A pyenv shim fails for a version that is installed but not active: real folders go first.
+    folders = [
+        str(path) for version in SUPPORTED for path in pyenv.glob(f"versions/{version}.*/bin")
+    ]
+    os.environ["PATH"] = os.pathsep.join([*folders, os.environ["PATH"]])
+    found = [version for version in SUPPORTED if shutil.which(f"python{version}")]
+    if not found:
+        sys.exit(f"No Python {' or '.join(SUPPORTED)} found. Install one: nox downloads none.")
+    return found
+
+
+os.environ["UV_PYTHON_DOWNLOADS"] = "never"
+PYTHONS = find_pythons()
+OLDEST, NEWEST = PYTHONS[0], PYTHONS[-1]
+
+nox.needs_version = ">=2026.2"
+nox.options.default_venv_backend = "uv"
+nox.options.download_python = "never"
+
+
+def sync(session: nox.Session) -> None:
+    """Install exactly what `uv.lock` says into the session's environment."""
+    venv = session.virtualenv.location
+    command = ["uv", "sync", "--frozen", f"--python={venv}"]
+    session.run_install(*command, env={"UV_PROJECT_ENVIRONMENT": venv})
+
+
+@nox.session(python=OLDEST)
+def lint(session: nox.Session) -> None:
+    """Check the lock, style, format and the layers of the library."""
+    sync(session)
+    session.run("uv", "lock", "--check")
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+    session.run("lint-imports")
+
+
+@nox.session(python=OLDEST)
+def types(session: nox.Session) -> None:
+    """Type-check the library, its tests, the example and this file, strictly."""
+    sync(session)
+    session.run("mypy")
+
+
+@nox.session(python=PYTHONS)
+def tests(session: nox.Session) -> None:
+    """Run every test on the locked versions and measure the library's coverage."""
+    sync(session)
+    session.run("pytest", "--cov", *session.posargs)
+
+
+@nox.session(python=OLDEST)
+def minimums(session: nox.Session) -> None:
+    """Run the library's tests on the lowest versions that it and its extras allow."""
+    library = f"{LIBRARY}[parquet,duckdb]"
+    session.install("--resolution=lowest-direct", "--editable", library, "--group=test")
+    session.run("pytest", f"{LIBRARY}/tests", *session.posargs)
+
+
+@nox.session(python=NEWEST)
+@nox.parametrize("managers", [[], MANAGERS], ids=["library", "managers"])
+def newest(session: nox.Session, managers: list[str]) -> None:
+    """Run the library's tests on the newest versions, alone and beside the IO managers."""
+    # Two sets, since dagster-duckdb-polars pins one dagster release and may lag behind it.
+    session.install("--editable", LIBRARY, "--group=test", *managers)
+    session.run("pytest", f"{LIBRARY}/tests", "-m", "not io_managers", *session.posargs)
+
+
+@nox.session(python=OLDEST)
+def warehouse(session: nox.Session) -> None:
+    """Run the example's main job."""
+    sync(session)
+    session.run("python", "-m", "warehouse", *session.posargs)
+
+
+@nox.session(python=OLDEST)
+def package(session: nox.Session) -> None:
+    """Build the wheel and run the library's tests against it instead of `src`."""
+    folder = session.create_tmp()
+    session.run("uv", "build", "--clear", "--package=dagster-dataframely", f"--out-dir={folder}")
+    wheel = next(Path(folder).glob("*.whl"))
+    if "dagster_dataframely/py.typed" not in zipfile.ZipFile(wheel).namelist():
+        session.error("The wheel has no py.typed.")
+    session.install(f"{wheel}[parquet,duckdb]", "--group=test")
+    session.run("pytest", f"{LIBRARY}/tests", *session.posargs)
+
+
+@nox.session(python=OLDEST, default=False)
+def serve(session: nox.Session) -> None:
+    """Serve what the main job left in Dagster's UI."""
+    sync(session)
+    session.run("python", "-m", "warehouse", "serve", *session.posargs)
