@@ -64,7 +64,7 @@ def types(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run every test on the locked versions and measure the library's coverage."""
     sync(session)
-    session.run("pytest", "--cov", *session.posargs)
+    session.run("pytest", "-n2", "--cov", *session.posargs)
 
 
 @nox.session(python=OLDEST)
@@ -72,7 +72,7 @@ def minimums(session: nox.Session) -> None:
     """Run the library's tests on the lowest versions that it and its extras allow."""
     library = f"{LIBRARY}[parquet,duckdb]"
     session.install("--resolution=lowest-direct", "--editable", library, "--group=test")
-    session.run("pytest", f"{LIBRARY}/tests", *session.posargs)
+    session.run("pytest", "-n2", f"{LIBRARY}/tests", *session.posargs)
 
 
 @nox.session(python=NEWEST)
@@ -81,7 +81,7 @@ def newest(session: nox.Session, managers: list[str]) -> None:
     """Run the library's tests on the newest versions, alone and beside the IO managers."""
     # Two sets, since dagster-duckdb-polars pins one dagster release and may lag behind it.
     session.install("--editable", LIBRARY, "--group=test", *managers)
-    session.run("pytest", f"{LIBRARY}/tests", "-m", "not io_managers", *session.posargs)
+    session.run("pytest", "-n2", f"{LIBRARY}/tests", "-m", "not io_managers", *session.posargs)
 
 
 @nox.session(python=OLDEST)
@@ -100,7 +100,7 @@ def package(session: nox.Session) -> None:
     if "dagster_dataframely/py.typed" not in zipfile.ZipFile(wheel).namelist():
         session.error("The wheel has no py.typed.")
     session.install(f"{wheel}[parquet,duckdb]", "--group=test")
-    session.run("pytest", f"{LIBRARY}/tests", *session.posargs)
+    session.run("pytest", "-n2", f"{LIBRARY}/tests", *session.posargs)
 
 
 @nox.session(python=OLDEST, default=False)

@@ -156,10 +156,8 @@ def main() -> None:
     for table, (_, expected_rows, _) in TABLES.items():
         header, rows = read_table(directory, table)
         print(f"{table}: {len(rows):,} rows read")
-        if table == "flights":
-            drops = split_flights(header, rows)
-        else:
-            drops = {f"{table}.csv.gz": rows}
+        whole = {f"{table}.csv.gz": rows}
+        drops = split_flights(header, rows) if table == "flights" else whole
 
         table_rows = table_bytes = 0
         for name, part in drops.items():
@@ -179,10 +177,11 @@ def main() -> None:
     if found != names:
         fail(f"unexpected files under {out}: {sorted(found - names)}")
 
-    total = ("total", *(sum(row[column] for row in summary) for column in (1, 2, 3)))
+    _, files, row_counts, sizes = zip(*summary, strict=True)
+    total = ("total", sum(files), sum(row_counts), sum(sizes))
     print(f"\n{'table':<10}{'files':>7}{'rows':>10}{'bytes':>12}")
-    for table, files, row_count, size in [*summary, total]:
-        print(f"{table:<10}{files:>7,}{row_count:>10,}{size:>12,}")
+    for name, file_count, row_count, size in [*summary, total]:
+        print(f"{name:<10}{file_count:>7,}{row_count:>10,}{size:>12,}")
     if total[3] >= MAX_BYTES:
         fail(f"the raw drops take {total[3]:,} bytes, the limit is {MAX_BYTES:,}")
 

@@ -118,10 +118,17 @@ def files(tmp_path: Path) -> FileIOManager:
     return FileIOManager(tmp_path / "storage")
 
 
-@pytest.fixture
-def instance() -> Iterator[dg.DagsterInstance]:
+@pytest.fixture(scope="session")
+def _one_instance() -> Iterator[dg.DagsterInstance]:
     with dg.DagsterInstance.ephemeral() as instance:
         yield instance
+
+
+@pytest.fixture
+def instance(_one_instance: dg.DagsterInstance) -> Iterator[dg.DagsterInstance]:
+    """An empty instance; there is one for all tests, since to wipe it takes less than to build it."""
+    yield _one_instance
+    _one_instance.wipe()
 
 
 @pytest.fixture
@@ -155,7 +162,7 @@ def run(files: FileIOManager, instance: dg.DagsterInstance) -> Execute:
 
 
 @pytest.fixture
-def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Execute:
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, instance: dg.DagsterInstance) -> Execute:
     """Execute an asset by a direct invocation, with an empty quarantine directory for each."""
     calls = iter(range(100))
 
@@ -164,7 +171,9 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Execute:
         monkeypatch.setenv("DAGSTER_DATAFRAMELY_QUARANTINE_DIR", str(directory))
         outcome = Outcome()
         try:
-            for event in invoked(asset(dg.build_asset_context(partition_key=partition_key))):
+            # Without an instance the context would build one, which takes longer than the call.
+            context = dg.build_asset_context(partition_key=partition_key, instance=instance)
+            for event in invoked(asset(context)):
                 if isinstance(event, dg.MaterializeResult):
                     outcome.metadata = plain(event.metadata or {})
                     outcome.table = event.value
@@ -172,11 +181,12 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Execute:
                     name = event.check_name
                     outcome.checks[name] = (event.passed, event.severity.name)
                     outcome.check_metadata[name] = plain(event.metadata)
-        except Exception as error:  # noqa: BLE001 - every error is compared by name.
+        except Exception as error:
             outcome.success, outcome.error = False, type(error).__name__
             outcome.message = str(error)
-        (quarantine,) = [*map(pl.read_parquet, directory.rglob("*.parquet"))] or [None]
-        outcome.quarantine = quarantine
+        for path in directory.rglob("*.parquet"):
+            assert outcome.quarantine is None
+            outcome.quarantine = pl.read_parquet(path)
         return outcome
 
     return execute

@@ -19,9 +19,8 @@ print(derive_code_version(read_schema(OrdersSchema)))
 """
 
 
-@pytest.mark.parametrize("seed", ["1", "2"])
-def test_is_the_same_in_another_process(seed: str) -> None:
-    environment = {**os.environ, "PYTHONHASHSEED": seed}
+def test_is_the_same_in_another_process() -> None:
+    environment = {**os.environ, "PYTHONHASHSEED": "1"}
     printed = subprocess.run(
         [sys.executable, "-c", PRINT_VERSION],
         env=environment,

@@ -123,6 +123,25 @@ def test_constraints_in_words(column: dy.Column, expected: list[str]) -> None:
     assert sorted(other) == sorted(expected)
 
 
+def test_a_rule_of_a_column_class_of_ones_own_is_described_by_its_expression() -> None:
+    class Even(dy.Int64):
+        def validation_rules(self, expr: pl.Expr) -> dict[str, pl.Expr]:
+            return {"min": expr > 0, "inner_half": expr % 2 == 0}
+
+    schema = type("Schema", (dy.Schema,), {"a": Even()})
+    assert table_schema(read_schema(schema)).columns[0].constraints.other == [
+        '[(col("a")) > (dyn int: 0)]',
+        '[([(col("a")) % (dyn int: 2)]) == (dyn int: 0)]',
+    ]
+
+
+def test_a_struct_field_with_the_longer_name_wins() -> None:
+    struct = dy.Struct({"a": dy.Int64(nullable=True), "a_b": dy.Int64(nullable=True, min=1)})
+    schema = type("Schema", (dy.Schema,), {"s": struct})
+    (column,) = table_schema(read_schema(schema)).columns
+    assert column.constraints.other == ["field `a_b`: at least 1"]
+
+
 def test_tags_are_text_without_the_librarys_own_key() -> None:
     metadata = {
         "a": "x",

@@ -1,9 +1,9 @@
 """Calling an asset is its unit test: no run, no IO manager, no instance."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import dagster as dg
 import dataframely as dy
@@ -53,6 +53,15 @@ def _no_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
 
 
+def iterate(yielded: object) -> Iterator[Any]:
+    """The events of a call, which Dagster types as an object."""
+    return cast("Iterator[Any]", yielded)
+
+
+def events(yielded: object) -> list[Any]:
+    return list(iterate(yielded))
+
+
 def declare(**arguments: Any) -> dg.AssetsDefinition:
     @dd.asset(Orders, **arguments)
     def orders(raw: Any) -> object:
@@ -65,7 +74,7 @@ def declare(**arguments: Any) -> dg.AssetsDefinition:
 def test_without_a_quarantine_an_asset_is_called_with_its_inputs_alone(
     raw: pl.DataFrame | pl.LazyFrame,
 ) -> None:
-    table, *checks = list(declare(key_prefix="shop")(raw))
+    table, *checks = events(declare(key_prefix="shop")(raw))
     key = dg.AssetKey(["shop", "orders"])
     assert isinstance(table, dg.MaterializeResult)
     assert table.asset_key == key
@@ -80,7 +89,7 @@ def test_a_quarantined_asset_takes_a_context_first() -> None:
     orders = declare(quarantine=True)
     with pytest.raises(dg.DagsterInvalidInvocationError, match="context"):
         orders(CLEAN)
-    table, *_ = list(orders(dg.build_asset_context(), CLEAN))
+    table, *_ = events(orders(dg.build_asset_context(), CLEAN))
     assert_frame_equal(table.value, CLEAN)
 
 
@@ -93,14 +102,14 @@ def test_the_context_a_function_declares_is_passed_on() -> None:
         return raw
 
     context = dg.build_asset_context(resources={"unit": "eur"})
-    assert len(list(orders(context, CLEAN))) == 1 + len(CHECKS)
+    assert len(events(orders(context, CLEAN))) == 1 + len(CHECKS)
     assert seen == ["eur"]
 
 
 def test_an_abort_raises_out_of_the_call() -> None:
     seen: list[str | None] = []
     with pytest.raises(dd.errors.ValidationAbortError):
-        seen.extend(event.check_name for event in declare()(SOME))
+        seen.extend(event.check_name for event in iterate(declare()(SOME)))
     assert seen == CHECKS
 
 
@@ -110,7 +119,7 @@ def test_the_directory_is_read_when_the_call_is_made(
     orders = declare(quarantine=True)
     for name in ("first", "second"):
         monkeypatch.setenv(VARIABLE, str(tmp_path / name))
-        table, *_ = list(orders(dg.build_asset_context(), SOME))
+        table, *_ = events(orders(dg.build_asset_context(), SOME))
         assert_frame_equal(table.value, SOME[:1])
         path = tmp_path / name / "orders_quarantine.parquet"
         assert_frame_equal(pl.read_parquet(path), ERROR_ROWS)
@@ -121,13 +130,13 @@ def test_without_a_directory_only_a_call_with_error_rows_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     orders = declare(quarantine=True)
-    assert list(orders(dg.build_asset_context(), CLEAN))
+    assert events(orders(dg.build_asset_context(), CLEAN))
     with pytest.raises(dd.errors.QuarantineDirError, match=VARIABLE) as caught:
-        list(orders(dg.build_asset_context(), SOME))
+        events(orders(dg.build_asset_context(), SOME))
     assert caught.value.asset == "orders"
     monkeypatch.setenv(VARIABLE, " ")
     with pytest.raises(dd.errors.InvalidSettingError, match=VARIABLE):
-        list(orders(dg.build_asset_context(), SOME))
+        events(orders(dg.build_asset_context(), SOME))
 
 
 GRID = dg.MultiPartitionsDefinition(
@@ -168,7 +177,7 @@ def test_error_rows_lie_below_the_directory_by_key_and_partition(
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     orders = declare(quarantine=True, key_prefix=prefix, partitions_def=partitions_def)
-    list(orders(dg.build_asset_context(partition_key=partition_key), SOME))
+    events(orders(dg.build_asset_context(partition_key=partition_key), SOME))
     found = [path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()]
     assert [path.as_posix() for path in found] == [expected]
     assert_frame_equal(pl.read_parquet(tmp_path / expected), ERROR_ROWS)
@@ -182,7 +191,7 @@ def test_no_partition_leaves_the_directory(
     partitions_def = dg.StaticPartitionsDefinition([partition_key])
     orders = declare(quarantine=True, partitions_def=partitions_def)
     with pytest.raises(dd.errors.QuarantineDirError) as caught:
-        list(orders(dg.build_asset_context(partition_key=partition_key), SOME))
+        events(orders(dg.build_asset_context(partition_key=partition_key), SOME))
     assert caught.value.asset == "orders"
     assert list(tmp_path.rglob("*.parquet")) == []
 
@@ -191,7 +200,7 @@ def test_no_key_leaves_the_directory(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv(VARIABLE, str(tmp_path / "inside"))
     orders = declare(quarantine=True, key=["..", "orders"])
     with pytest.raises(dd.errors.QuarantineDirError):
-        list(orders(dg.build_asset_context(), SOME))
+        events(orders(dg.build_asset_context(), SOME))
     assert list(tmp_path.rglob("*.parquet")) == []
 
 
@@ -202,12 +211,12 @@ def test_a_directory_that_cannot_be_written_is_named(
     blocked.write_text("in the way")
     monkeypatch.setenv(VARIABLE, str(blocked))
     with pytest.raises(dd.errors.QuarantineDirError, match=VARIABLE):
-        list(declare(quarantine=True)(dg.build_asset_context(), SOME))
+        events(declare(quarantine=True)(dg.build_asset_context(), SOME))
     assert blocked.read_text() == "in the way"
 
 
-async def _collect(events: AsyncIterator[Any]) -> list[Any]:
-    return [event async for event in events]
+async def collect(yielded: object) -> list[Any]:
+    return [event async for event in cast("AsyncIterator[Any]", yielded)]
 
 
 def test_an_asynchronous_asset_is_called_and_awaited() -> None:
@@ -216,7 +225,7 @@ def test_an_asynchronous_asset_is_called_and_awaited() -> None:
         await asyncio.sleep(0)
         return raw
 
-    table, *checks = asyncio.run(_collect(orders(CLEAN)))
+    table, *checks = asyncio.run(collect(orders(CLEAN)))
     assert_frame_equal(table.value, CLEAN)
     assert [check.check_name for check in checks] == CHECKS
 
@@ -339,7 +348,7 @@ def test_a_call_inside_a_run_of_another_asset_is_still_a_call(
 
     @dg.asset
     def outer() -> None:
-        assert len(list(inner(dg.build_asset_context(), SOME))) == 1 + len(CHECKS)
+        assert len(events(inner(dg.build_asset_context(), SOME))) == 1 + len(CHECKS)
 
     resources = {"io_manager": dg.mem_io_manager}
     assert dg.materialize([outer], instance=instance, resources=resources).success

@@ -1,7 +1,6 @@
 """Table and quarantine go through the IO manager the asset is bound to, whichever it is."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +20,9 @@ class Sales(dy.Schema):
     """Columns for two ways to partition."""
 
     id = dy.Int64(primary_key=True)
-    amount = dy.Float64(min=0.0, description="Net.")
-    day = dy.String()
-    region = dy.String()
+    amount = dy.Float64(nullable=True, min=0.0, allow_inf=True, allow_nan=True, description="Net.")
+    day = dy.String(nullable=True)
+    region = dy.String(nullable=True)
 
 
 SALES = pl.DataFrame(
@@ -40,16 +39,7 @@ SURVIVORS = SALES.filter(pl.col("amount") >= 0)
 
 ERROR_ROWS = SALES.filter(pl.col("amount") < 0).with_columns(
     pl.lit("invalid" if rule == "amount|min" else "valid").alias(dd.wiring.check_name(rule))
-    for rule in (
-        "id|nullability",
-        "amount|nullability",
-        "amount|min",
-        "amount|inf",
-        "amount|nan",
-        "day|nullability",
-        "region|nullability",
-        "primary_key",
-    )
+    for rule in ("id|nullability", "amount|min", "primary_key")
 )
 
 DAYS = dg.StaticPartitionsDefinition(["mon", "tue"])
@@ -105,8 +95,7 @@ def manager(request: pytest.FixtureRequest) -> object:
     return found
 
 
-Key = Sequence[str]
-Load = Callable[..., pl.DataFrame]
+ReadBack = Callable[..., tuple[Any, ...]]
 
 
 @pytest.fixture
@@ -127,28 +116,37 @@ def materialize(instance: dg.DagsterInstance) -> Callable[..., dg.ExecuteInProce
 
 
 @pytest.fixture
-def load(instance: dg.DagsterInstance) -> Iterator[Load]:
-    """Read the table of an asset, or its quarantine, as a downstream asset would."""
-    loaders: dict[dg.AssetsDefinition, Any] = {}
+def read_back(instance: dg.DagsterInstance) -> ReadBack:
+    """Table and quarantine of an asset, as a downstream asset loads them."""
 
-    def load(
+    def read_back(
         asset: dg.AssetsDefinition,
         manager: object,
-        key: Key,
+        partition_key: str | None = None,
         *,
         frame_type: type = pl.DataFrame,
-        partition_key: str | None = None,
-    ) -> Any:
-        if asset not in loaders:
-            spec = dd.build_quarantine_spec(Sales, asset)
-            defs = dg.Definitions(assets=[asset, spec], resources={"io_manager": manager})
-            loaders[asset] = stack.enter_context(defs.get_asset_value_loader(instance))
-        return loaders[asset].load_asset_value(
-            dg.AssetKey(key), python_type=frame_type, partition_key=partition_key
-        )
+    ) -> tuple[Any, ...]:
+        seen: list[Any] = []
 
-    with ExitStack() as stack:
-        yield load
+        def report(table: Any, quarantine: Any) -> None:
+            seen.extend([table, quarantine])
+
+        report.__annotations__.update(table=frame_type, quarantine=frame_type)
+        spec = dd.build_quarantine_spec(Sales, asset)
+        reader = dg.asset(
+            partitions_def=asset.partitions_def,
+            ins={"table": dg.AssetIn(key=asset.key), "quarantine": dg.AssetIn(key=spec.key)},
+        )(report)
+        dg.materialize(
+            [asset, spec, reader],
+            selection=[reader],
+            instance=instance,
+            resources={"io_manager": manager},
+            partition_key=partition_key,
+        )
+        return tuple(seen)
+
+    return read_back
 
 
 def declare(frame: pl.DataFrame | pl.LazyFrame = SALES, **arguments: Any) -> dg.AssetsDefinition:
@@ -168,14 +166,15 @@ Materialize = Callable[..., dg.ExecuteInProcessResult]
 def test_table_and_quarantine_are_read_back_through_the_manager(
     manager: object,
     materialize: Materialize,
-    load: Load,
+    read_back: ReadBack,
     prefix: list[str],
     frame: pl.DataFrame | pl.LazyFrame,
 ) -> None:
     sales = declare(frame, key_prefix=prefix or None)
     assert materialize(sales, manager).success
-    assert_frame_equal(load(sales, manager, [*prefix, "sales"]), SURVIVORS)
-    assert_frame_equal(load(sales, manager, [*prefix, "sales_quarantine"]), ERROR_ROWS)
+    table, quarantine = read_back(sales, manager)
+    assert_frame_equal(table, SURVIVORS)
+    assert_frame_equal(quarantine, ERROR_ROWS)
 
 
 def test_the_columns_tab_is_the_same_before_and_after_a_run(
@@ -248,7 +247,7 @@ def test_the_quarantine_is_written_before_the_table(
                 raise OSError
             super().handle_output(context, obj)
 
-    with pytest.raises(OSError, match="^$"):
+    with pytest.raises(OSError, match=r"^$"):
         materialize(declare(), FailsOnTheTable(files.root))
     assert files.files == ["sales_quarantine.parquet"]
 
@@ -262,7 +261,7 @@ def test_a_manager_that_cannot_write_the_quarantine_fails_the_run(
                 raise OSError
             super().handle_output(context, obj)
 
-    with pytest.raises(OSError, match="^$"):
+    with pytest.raises(OSError, match=r"^$"):
         materialize(declare(), FailsOnTheQuarantine(files.root))
     assert files.files == []
 
@@ -306,21 +305,22 @@ def test_a_quarantine_spec_loads_from_the_manager_the_asset_names(
 def test_a_downstream_asset_loads_the_quarantine_as_it_asks(
     request: pytest.FixtureRequest,
     materialize: Materialize,
-    load: Load,
+    read_back: ReadBack,
     name: str,
     frame_type: type,
 ) -> None:
     manager = request.getfixturevalue(name)
     sales = declare()
     materialize(sales, manager)
-    loaded = load(sales, manager, ["sales_quarantine"], frame_type=frame_type)
-    assert type(loaded) is frame_type
-    assert_frame_equal(loaded.lazy().collect(), ERROR_ROWS)
+    _, quarantine = read_back(sales, manager, frame_type=frame_type)
+    assert isinstance(quarantine, (pl.DataFrame, pl.LazyFrame))
+    assert type(quarantine) is frame_type
+    assert_frame_equal(quarantine.lazy().collect(), ERROR_ROWS)
 
 
 @pytest.mark.parametrize("partitions", ["days", "grid"])
 def test_each_partition_has_its_own_table_and_quarantine(
-    manager: object, materialize: Materialize, load: Load, partitions: str
+    manager: object, materialize: Materialize, read_back: ReadBack, partitions: str
 ) -> None:
     @dd.asset(
         Sales,
@@ -349,10 +349,9 @@ def test_each_partition_has_its_own_table_and_quarantine(
     for key in [*keys, keys[0]]:  # The second run of a partition replaces only what is its own.
         assert materialize(sales, manager, key).success
     for key, day in zip(keys, ["mon", "tue"], strict=True):
-        table = load(sales, manager, ["sales"], partition_key=key)
-        quarantine = load(sales, manager, ["sales_quarantine"], partition_key=key)
+        table, quarantine = read_back(sales, manager, key)
         assert table["day"].to_list() == [day]
-        assert table["amount"].min() > 0  # type: ignore[operator]
+        assert table["amount"].to_list() >= [0.0]
         assert_frame_equal(quarantine, ERROR_ROWS.filter(day=day))
 
 

@@ -181,7 +181,7 @@ def test_an_error_in_the_plan_fails_the_run_with_its_message(
 def test_a_lazy_validation_of_dataframely_fails_the_run_when_the_plan_runs(
     execute: "Execute", counter: Counter, staging: Path, *, quarantine: bool
 ) -> None:
-    plan = Points.validate(counter.on(SOME))
+    plan = Points.validate(counter.on(SOME), eager=False)
     assert isinstance(plan, pl.LazyFrame)
     outcome = execute(declare(plan, quarantine=quarantine, temp_dir=staging))
     assert (outcome.success, outcome.error) == (False, "ComputeError")
@@ -193,7 +193,7 @@ def test_a_lazy_validation_of_dataframely_fails_the_run_when_the_plan_runs(
 
 
 def test_a_lazy_validation_that_holds_is_written(execute: "Execute", staging: Path) -> None:
-    outcome = execute(declare(Points.validate(CLEAN.lazy()), temp_dir=staging))
+    outcome = execute(declare(Points.validate(CLEAN.lazy(), eager=False), temp_dir=staging))
     assert outcome.success
     outcome.assert_stored(table=CLEAN, quarantine=None)
 
@@ -259,9 +259,9 @@ def test_the_environment_says_where_staging_goes(
 
 
 def test_the_table_of_a_lazy_frame_is_an_eager_frame_in_a_direct_invocation() -> None:
-    materialization, *_ = declare(CLEAN.lazy())()
-    assert type(materialization.value) is pl.DataFrame
-    assert_frame_equal(materialization.value, CLEAN)
+    table = dd.testing.invoke(declare(CLEAN.lazy())).table
+    assert type(table) is pl.DataFrame
+    assert_frame_equal(table, CLEAN)
 
 
 @pytest.mark.parametrize("wrap", [lambda plan: plan, lambda plan: dg.MaterializeResult(value=plan)])

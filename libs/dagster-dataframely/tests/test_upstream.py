@@ -53,6 +53,23 @@ def test_rules_of_several_bases_merge_as_dataframely_merges_them() -> None:
     assert str(merged) == str(both._schema_validation_rules()["r"].expr)
 
 
+def test_a_rule_of_dataframely_2_for_a_group_is_evaluated_over_the_group() -> None:
+    """Dataframely 3 has no `group_by=`; 2 makes such a rule an object with `group_columns`."""
+
+    class Grouped:
+        expr = pl.col("a").sum() > 1
+        group_columns = ("g", "h")
+
+    class Schema(dy.Schema):
+        @classmethod
+        def _schema_validation_rules(cls) -> dict[str, Any]:
+            return {"grouped": Grouped()}
+
+    expression = _upstream.schema_rule_expressions(Schema)["grouped"]()
+    frame = pl.DataFrame({"a": [1, 1, 1], "g": [1, 1, None], "h": [2, 2, 2]})
+    assert frame.select(expression).to_series().to_list() == [True, True, False]
+
+
 def test_a_null_rule_value_is_valid() -> None:
     class Schema(dy.Schema):
         a = dy.Int64(nullable=True, min=1)

@@ -1,5 +1,7 @@
 """What each table promises: columns, dtypes and rules."""
 
+from decimal import Decimal
+
 import dataframely as dy
 import polars as pl
 
@@ -125,10 +127,12 @@ class Airports(dy.Schema):
 
     faa = dy.String(primary_key=True, regex="^[A-Z0-9]{3}$", description="FAA code.")
     name = dy.String(min_length=1)
-    lat = dy.Float64(min=-90.0, max=90.0, description="Degrees north.")
+    lat = dy.Float64(
+        min=-15.0, max=71.5, description="Degrees north; from American Samoa to Point Barrow."
+    )
     lon = dy.Float64(min=-180.0, max=180.0, description="Degrees east.")
     alt = dy.Int32(min=-1500, max=15000, description="Feet above sea level.")
-    tz = dy.Int32(min=-12, max=14, description="Offset from UTC, hours.")
+    tz = dy.Int32(min=-11, max=-4, description="Offset from UTC, hours.")
     dst = dy.String(
         regex="^[ANU]$", description="Summer time: A as in the United States, N none, U unknown."
     )
@@ -140,6 +144,49 @@ class Airlines(dy.Schema):
 
     carrier = dy.String(primary_key=True, regex=CARRIER, description="IATA airline code.")
     name = dy.String(min_length=1, unique=True)
+
+
+class Planes(dy.Schema):
+    """Planes registered in the United States, one row for each."""
+
+    tailnum = dy.String(
+        primary_key=True, regex="^N[1-9][0-9]{0,4}[A-Z]{0,2}$", description="Registration."
+    )
+    year = dy.Int32(nullable=True, min=1903, max=2013, description="Of manufacture.")
+    type = dy.String(min_length=1)
+    manufacturer = dy.String(min_length=1)
+    model = dy.String(min_length=1)
+    engines = dy.Int32(min=1, max=4)
+    seats = dy.Int32(min=1, max=853)
+    speed = dy.Int32(nullable=True, min=1, description="Cruising speed, mph; mostly not given.")
+    engine = dy.String(min_length=1, description="Kind of engine.")
+
+
+class Departures(dy.Schema):
+    """Flights with their planes and the weather at departure, one row for each."""
+
+    date = dy.Date(primary_key=True, description="Of the scheduled departure, local time.")
+    origin = dy.String(primary_key=True, regex=AIRPORT)
+    carrier = dy.String(primary_key=True, regex=CARRIER)
+    flight = dy.Int32(primary_key=True, min=1, description="Flight number.")
+    dest = dy.String(regex=AIRPORT)
+    time_hour = dy.Datetime(time_zone="UTC", resolution="1h")
+    cancelled = dy.Bool()
+    dep_delay = dy.Int32(nullable=True, description="Minutes; early is negative.")
+    arr_delay = dy.Int32(nullable=True, description="Minutes; early is negative.")
+    tailnum = dy.String(nullable=True, description="Registration.")
+    manufacturer = dy.String(nullable=True, description="Null where the plane is not known.")
+    seats = dy.Int32(nullable=True, min=1, description="Null where the plane is not known.")
+    plane_year = dy.Int32(nullable=True, description="Of manufacture.")
+    temp = dy.Float64(nullable=True, description="°F.")
+    wind_speed = dy.Float64(nullable=True, min=0.0, description="mph.")
+    precip = dy.Float64(nullable=True, min=0.0, description="Inches.")
+    visib = dy.Float64(nullable=True, min=0.0, max=10.0, description="Visibility, miles.")
+
+    @dd.rule(severity="warn")
+    def the_plane_is_known(cls) -> pl.Expr:
+        """The flight has a tail number, and `planes` has it too."""
+        return cls.seats.col.is_not_null()
 
 
 class RouteDelays(dy.Schema):
@@ -167,3 +214,71 @@ class RouteDelays(dy.Schema):
     def a_mean_needs_a_departure(cls) -> pl.Expr:
         """`mean_dep_delay` is null exactly where every flight was cancelled."""
         return cls.mean_dep_delay.col.is_null() == (cls.cancelled.col == cls.flights.col)
+
+
+class LaguardiaDestinations(dy.Schema):
+    """Where flights from LaGuardia go, one row for each destination."""
+
+    dest = dy.String(primary_key=True, regex=AIRPORT)
+    flights = dy.Int64(min=1, description="Scheduled flights.")
+    distance = dy.Int32(min=1, description="Miles.")
+
+    @dy.rule()
+    def within_the_perimeter(cls) -> pl.Expr:
+        """No destination is farther than 1,500 miles: an airport rule since 1984, but for Denver."""
+        return (cls.distance.col <= 1500) | (cls.dest.col == "DEN")
+
+
+class CarrierMonths(dy.Schema):
+    """Cancellations and lateness, one row for each month, origin and carrier."""
+
+    month = dy.Date(primary_key=True, resolution="1mo", description="Its first day.")
+    origin = dy.String(primary_key=True, regex=AIRPORT)
+    carrier = dy.String(primary_key=True, regex=CARRIER)
+    flights = dy.Int64(min=1, description="Scheduled flights.")
+    cancelled = dy.Int64(min=0, description="Flights that never left.")
+    hours_late = dy.Decimal(
+        10, 2, min=Decimal(0), description="Of late arrivals; exact, so that sums add up."
+    )
+
+
+class CarrierTotals(dy.Schema):
+    """Cancellations and lateness over all months, one row for each carrier."""
+
+    carrier = dy.String(primary_key=True, regex=CARRIER)
+    flights = dy.Int64(min=1, description="Scheduled flights.")
+    cancelled = dy.Int64(min=0, description="Flights that never left.")
+    hours_late = dy.Decimal(12, 2, min=Decimal(0), description="Of late arrivals.")
+
+    @dy.rule()
+    def cancelled_flights_were_scheduled(cls) -> pl.Expr:
+        """`cancelled` is at most `flights`."""
+        return cls.cancelled.col <= cls.flights.col
+
+
+class CarrierRanking(dy.Schema):
+    """Carriers by punctuality, most punctual first."""
+
+    rank = dy.Int64(primary_key=True, min=1)
+    carrier = dy.String(unique=True, regex=CARRIER)
+    name = dy.String(min_length=1)
+    flights = dy.Int64(min=1, description="Scheduled flights.")
+    hours_late = dy.Decimal(12, 2, min=Decimal(0), description="Of late arrivals.")
+    minutes_late_per_flight = dy.Float64(min=0.0, description="Early arrivals count as 0.")
+
+
+class CancellationBaseline(dy.Schema):
+    """The share of flights cancelled in the last ordinary month, one row for each airport."""
+
+    origin = dy.String(primary_key=True, regex=AIRPORT)
+    month = dy.Date(resolution="1mo", description="Its first day.")
+    flights = dy.Int64(min=1, description="Scheduled flights.")
+    share = dy.Float64(min=0.0, max=0.04, description="0 to 1; above 0.04 no month is ordinary.")
+
+
+class QuarantineTriage(dy.Schema):
+    """How many quarantined rows fail a rule, one row for each table and rule."""
+
+    table = dy.String(primary_key=True)
+    rule = dy.String(primary_key=True)
+    rows = dy.Int64(min=1)

@@ -1,9 +1,13 @@
 """Where everything is: the raw drops, the tables and Dagster's history.
 
-`WAREHOUSE_DIR` moves the tables and the history; they are in `.warehouse` beside `pyproject.toml`
-otherwise.
+Environment variables move them:
+
+- `WAREHOUSE_DIR`: everything that is written; `.warehouse` beside `pyproject.toml` otherwise.
+- `WAREHOUSE_TABLES`: the Parquet tables, as a directory or as `s3://bucket/folder`.
+- `WAREHOUSE_POSTGRES_URL`: a PostgreSQL database that keeps the history in place of SQLite files.
 """
 
+import hashlib
 import os
 import shutil
 from pathlib import Path
@@ -12,6 +16,8 @@ from typing import Any
 import dagster as dg
 import dataframely as dy
 import polars as pl
+from dagster_duckdb import DuckDBResource
+from dagster_duckdb_polars import DuckDBPolarsIOManager
 from dagster_polars import PolarsParquetIOManager
 
 PROJECT = Path(__file__).parents[2]
@@ -22,9 +28,14 @@ def warehouse_dir() -> Path:
     return Path(os.environ.get("WAREHOUSE_DIR", PROJECT / ".warehouse")).absolute()
 
 
-def tables_dir() -> Path:
-    """One Parquet file, or folder of them, for each table and each quarantine."""
-    return warehouse_dir() / "tables"
+def tables_dir() -> str:
+    """One Parquet file, or folder of them, for each silver table and each quarantine."""
+    return os.environ.get("WAREHOUSE_TABLES", str(warehouse_dir() / "tables"))
+
+
+def duckdb_path() -> Path:
+    """All gold tables, in the schema `gold`."""
+    return warehouse_dir() / "gold.duckdb"
 
 
 def dagster_home() -> Path:
@@ -35,7 +46,9 @@ def dagster_home() -> Path:
 def create_dagster_home() -> Path:
     home = dagster_home()
     home.mkdir(parents=True, exist_ok=True)
-    shutil.copy(PROJECT / _DAGSTER_YAML, home)
+    in_postgres = "WAREHOUSE_POSTGRES_URL" in os.environ
+    template = PROJECT / "deployment" / _DAGSTER_YAML if in_postgres else PROJECT / _DAGSTER_YAML
+    shutil.copy(template, home / _DAGSTER_YAML)
     return home
 
 
@@ -75,12 +88,34 @@ class RawDrops(dg.ConfigurableResource[Any]):
             pl.col(timestamps).str.to_datetime("%Y-%m-%dT%H:%M:%SZ", time_zone="UTC")
         )
 
+    def version(self, drop: str) -> str | None:
+        """When a drop last changed; `None` where there is none."""
+        return str(self._path(drop).stat().st_mtime_ns) if self.has(drop) else None
+
+    def digest(self, drop: str) -> str:
+        """SHA-256 of a drop."""
+        return hashlib.sha256(self._path(drop).read_bytes()).hexdigest()
+
     def _path(self, drop: str) -> Path:
         return Path(self.directory) / f"{drop}.csv.gz"
 
 
+class ParquetTables(PolarsParquetIOManager):
+    """Parquet files without metadata of their own.
+
+    `PolarsParquetIOManager` records a sample of rows and statistics of every table (0.27), whatever
+    the asset says; what `dd.asset` records is enough, and an asset can turn it off.
+    """
+
+    def get_metadata(self, context: dg.OutputContext, obj: object) -> dict[str, dg.MetadataValue]:
+        return {}
+
+
 def build_resources() -> dict[str, Any]:
+    database = str(duckdb_path())
     return {
         "drops": RawDrops(directory=str(PROJECT / "data" / "raw")),
-        "io_manager": PolarsParquetIOManager(base_dir=str(tables_dir())),
+        "io_manager": ParquetTables(base_dir=tables_dir()),
+        "duckdb": DuckDBPolarsIOManager(database=database, schema="gold"),
+        "duckdb_file": DuckDBResource(database=database),
     }

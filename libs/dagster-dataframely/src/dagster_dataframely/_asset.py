@@ -14,7 +14,7 @@ from dagster_dataframely._checks import build_check_specs
 from dagster_dataframely._code_version import derive_code_version
 from dagster_dataframely._columns import table_schema
 from dagster_dataframely._process import AssetYield, Declaration, Surroundings, process
-from dagster_dataframely._quarantine import delegating_writer, direct_writer
+from dagster_dataframely._quarantine import delegating_writer, direct_call, direct_writer
 from dagster_dataframely._rules import read_schema
 from dagster_dataframely._settings import SETTINGS, SettingArguments, Settings
 from dagster_dataframely._severities import Severity
@@ -262,10 +262,10 @@ def _with_context(function: Function) -> inspect.Signature:
 def _surroundings(asset_key: dg.AssetKey, context: Any, *, quarantine: bool) -> Surroundings:
     """Where this call happens: in a run, or as a plain function call, with or without a context."""
     run_context = current_run_context(asset_key)
-    context = run_context or context
-    partition_key = (
-        context.partition_key if context is not None and context.has_partition_key else None
-    )
+    call = direct_call.get()
+    partition_key = None if call is None else call.partition_key
+    if (context := run_context or context) is not None and context.has_partition_key:
+        partition_key = context.partition_key
     if not quarantine:
         return Surroundings(None, partition_key)
     if run_context is None:

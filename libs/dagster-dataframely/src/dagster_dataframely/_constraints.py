@@ -16,12 +16,18 @@ _BOUNDS = {
     "max": "at most",
     "max_exclusive": "less than",
 }
+_LENGTHS = {"min_length": "at least", "max_length": "at most"}
 _WORDS = {
     "nullability": "not null",
     "unique": "unique",
     "inf": "not infinite",
     "nan": "not NaN",
     "primary_key": "no element twice",
+}
+_ARGUMENTS: Mapping[str, Callable[[Any], str]] = {
+    "regex": lambda regex: f"matches `{regex}`",
+    "is_in": lambda values: f"one of {_values(values)}",
+    "resolution": lambda resolution: f"a multiple of {resolution}",
 }
 _ANY_WIDTH = {dy.Integer: "any integer", dy.Float: "any float", dy.Any: "any dtype"}
 
@@ -39,20 +45,15 @@ def describe_constraint(column: dy.Column, rule: str, expression: pl.Expr) -> st
     """One rule of a column in words, without the column's name."""
     if rule in _WORDS:
         return _WORDS[rule]
-    if rule in _BOUNDS:
-        return f"{_BOUNDS[rule]} {getattr(column, rule)}"
-    if rule in {"min_length", "max_length"}:
-        length = getattr(column, rule)
+    argument = getattr(column, rule, None)
+    if argument is not None and rule in _BOUNDS:
+        return f"{_BOUNDS[rule]} {argument}"
+    if argument is not None and rule in _LENGTHS:
         unit = "byte" if isinstance(column, dy.String) else "element"
-        plural = "" if length == 1 else "s"
-        return f"{_BOUNDS[rule.removesuffix('_length')]} {length} {unit}{plural}"
-    if rule == "regex" and isinstance(column, dy.String):
-        return f"matches `{column.regex}`"
-    if rule == "is_in":
-        return f"one of {_values(getattr(column, rule))}"
-    if rule == "resolution":
-        return f"a multiple of {getattr(column, rule)}"
-    if rule.startswith("inner_"):
+        return f"{_LENGTHS[rule]} {argument} {unit}{'' if argument == 1 else 's'}"
+    if argument is not None and rule in _ARGUMENTS:
+        return _ARGUMENTS[rule](argument)
+    if rule.startswith("inner_") and isinstance(column, (dy.List, dy.Array, dy.Struct)):
         return _describe_inner(column, rule.removeprefix("inner_"), expression)
     return describe_function(_check_function(column, rule)) or describe_expression(expression)
 
@@ -70,18 +71,14 @@ def describe_expression(expression: pl.Expr) -> str:
     return f"{text[: _MAX_EXPRESSION_LENGTH - 1]}…" if too_long else text
 
 
-def _describe_inner(column: dy.Column, rule: str, expression: pl.Expr) -> str:
-    inner = getattr(column, "inner", None)
-    if isinstance(inner, dy.Column):
-        return f"each element: {describe_constraint(inner, rule, expression)}"
-    if isinstance(inner, Mapping):
-        for field, field_column in inner.items():
-            if rule.startswith(f"{field}_"):
-                words = describe_constraint(
-                    field_column, rule.removeprefix(f"{field}_"), expression
-                )
-                return f"field `{field}`: {words}"
-    return describe_expression(expression)
+def _describe_inner(column: dy.List | dy.Array | dy.Struct, rule: str, expression: pl.Expr) -> str:
+    if not isinstance(column, dy.Struct):
+        return f"each element: {describe_constraint(column.inner, rule, expression)}"
+    # The longest name first: a field may be called as another one with `_` and more behind it.
+    names = sorted(column.inner, key=len, reverse=True)
+    name = next(name for name in names if rule.startswith(f"{name}_"))
+    words = describe_constraint(column.inner[name], rule.removeprefix(f"{name}_"), expression)
+    return f"field `{name}`: {words}"
 
 
 def _check_function(column: dy.Column, rule: str) -> Callable[..., object] | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
@@ -28,10 +29,17 @@ class QuarantineWriter(Protocol):
     def __call__(self, frame: pl.DataFrame, /) -> str: ...
 
 
-captured_by: ContextVar[Callable[[pl.DataFrame], None] | None] = ContextVar(
-    "captured_by", default=None
-)
-"""What takes the error rows of direct invocations in place of a directory."""
+@dataclass(frozen=True)
+class DirectCall:
+    """A direct invocation by `dd.testing.invoke`."""
+
+    partition_key: str | None
+    capture: Callable[[pl.DataFrame], None]
+    """Takes the error rows, in place of a directory."""
+
+
+direct_call: ContextVar[DirectCall | None] = ContextVar("direct_call", default=None)
+"""The call that is under way, if it is one of `dd.testing.invoke`."""
 
 
 def quarantine_frame(error_rows: pl.DataFrame, rules: SchemaRules) -> pl.DataFrame:
@@ -105,16 +113,19 @@ def _write_whole(frame: pl.DataFrame, path: UPath | Path) -> None:
             frame.write_parquet(file)
         return
     unfinished = path.with_name(f".{path.name}.unfinished")
-    frame.write_parquet(unfinished)
-    unfinished.replace(path)
+    try:
+        frame.write_parquet(unfinished)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def direct_writer(asset_key: dg.AssetKey, partition_key: str | None) -> QuarantineWriter:
     """The writer of a direct invocation; the directory is read when there are rows to write."""
 
     def write(frame: pl.DataFrame, /) -> str:
-        if (capture := captured_by.get()) is not None:
-            capture(frame)
+        if (call := direct_call.get()) is not None:
+            call.capture(frame)
             return "the result of `dd.testing.invoke`"
         directory = quarantine_dir()
         if directory is None:

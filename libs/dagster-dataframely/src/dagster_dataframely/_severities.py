@@ -49,7 +49,9 @@ def severity(severity: Severity | None = None, /, **rules: Severity) -> dict[str
     return {SCHEMA_METADATA_KEY: {"severity": value}}
 
 
-def rule(*, severity: Severity = "error") -> Callable[[Callable[[Any], pl.Expr]], RuleFactory]:
+def rule(
+    *, severity: Severity = "error", **arguments: Any
+) -> Callable[[Callable[[Any], pl.Expr]], RuleFactory]:
     """`dy.rule()` with a severity: mark a function of a schema as a rule over its rows.
 
     Runs at definition. The function takes the schema class and returns an expression that is true for
@@ -59,6 +61,7 @@ def rule(*, severity: Severity = "error") -> Callable[[Callable[[Any], pl.Expr]]
     Args:
         severity: `"error"` keeps a failing row out of the table; `"warn"` writes it and only fails the
             check. Anything else is reported when an asset is declared with the schema.
+        **arguments: What `dy.rule` takes: nothing in Dataframely 3, `group_by` in Dataframely 2.
 
     Returns:
         The decorator, which gives what `dy.rule()` gives.
@@ -84,7 +87,7 @@ def rule(*, severity: Severity = "error") -> Callable[[Callable[[Any], pl.Expr]]
 
     def decorate(function: Callable[[Any], pl.Expr]) -> RuleFactory:
         setattr(function, SCHEMA_METADATA_KEY, {"severity": severity})
-        return dy.rule()(function)
+        return dy.rule(**arguments)(function)
 
     return decorate
 

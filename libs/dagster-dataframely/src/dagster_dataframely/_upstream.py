@@ -1,10 +1,9 @@
 """The only module that touches a private Dagster or Dataframely name; tests pin each of them."""
 
-import copy
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import cast
+from typing import Any
 
 import dagster as dg
 import dataframely as dy
@@ -39,10 +38,15 @@ def rule_factories(schema: type) -> dict[str, RuleFactory]:
 
 def schema_rule_expressions(schema: type[dy.Schema]) -> dict[str, Callable[[], pl.Expr]]:
     """For each `@dy.rule()` of a schema, what calls its function; there is no public list (3.1)."""
-    return {
-        name: functools.partial(lambda rule: cast("pl.Expr", rule.expr), rule)
-        for name, rule in schema._schema_validation_rules().items()
-    }
+    rules = schema._schema_validation_rules()
+    return {name: functools.partial(_expression, rule) for name, rule in rules.items()}
+
+
+def _expression(rule: Any) -> pl.Expr:
+    """A rule's expression; `group_by=` of Dataframely 2 gives one value for each group."""
+    expression: pl.Expr = rule.expr
+    group_columns = getattr(rule, "group_columns", None)
+    return expression.over(group_columns) if group_columns else expression
 
 
 def has_context(function: Callable[..., object]) -> bool:
@@ -67,28 +71,47 @@ def materializable_keys(context: dg.AssetExecutionContext) -> frozenset[dg.Asset
     return frozenset(getattr(graph, "source_asset_graph", graph).materializable_asset_keys)
 
 
+class _UnderAnotherKey(dg.OutputContext):
+    """An output context that names another asset and is the original's in all else."""
+
+    def __init__(self, original: dg.OutputContext, key: dg.AssetKey) -> None:
+        vars(self).update(vars(original))
+        self._original = original
+        self._key = key
+
+    @property
+    def asset_key(self) -> dg.AssetKey:
+        return self._key
+
+    def log_event(self, event: dg.AssetMaterialization | dg.AssetObservation) -> None:
+        """Drop what the IO manager logs: Dagster would store it for the other key at once (1.13)."""
+
+    # Before 1.13 the next two look the key up among the job's assets, where it need not be.
+    @property
+    def asset_partitions_def(self) -> dg.PartitionsDefinition[Any]:
+        return self._original.asset_partitions_def
+
+    @property
+    def asset_spec(self) -> dg.AssetSpec:
+        return self._original.asset_spec.replace_attributes(key=self._key)
+
+
 def write_through_bound_manager(
     context: dg.AssetExecutionContext, key: dg.AssetKey, frame: pl.DataFrame
 ) -> Mapping[str, dg.MetadataValue]:
     """Store a frame under another key through the IO manager the running asset is bound to.
 
-    The manager gets the output context it is going to get for the asset itself, with the key changed:
-    same partition, definition metadata, resource config and Dagster type. Events it logs are dropped,
-    so no materialization is recorded. What it says about the output comes back.
+    The manager gets the output context it is going to get for the asset itself, with another key:
+    same partition, definition metadata, resource config and Dagster type. No event is recorded for
+    the other key. What the manager says about the output comes back.
     """
     step = context.get_step_execution_context()
-    asset_key = context.asset_key
-    output_name = step.job_def.asset_layer.get_assets_def_for_node(
-        step.node_handle
-    ).get_output_name_for_asset_key(asset_key)
+    assets_def = context.op_execution_context.assets_def
+    output_name = assets_def.get_output_name_for_asset_key(context.asset_key)
     handle = StepOutputHandle(step_key=step.step.key, output_name=output_name)
-    output_context = copy.copy(step.get_output_context(handle))
-    output_context._asset_key = key
-    spec = getattr(output_context, "_asset_spec", None)
-    if spec is not None:
-        output_context._asset_spec = spec.replace_attributes(key=key)
+    output_context = _UnderAnotherKey(step.get_output_context(handle), key)
     handled = step.get_io_manager(handle).handle_output(output_context, frame)
     if inspect.isgenerator(handled):
         for _event in handled:
             pass
-    return cast("Mapping[str, dg.MetadataValue]", output_context.consume_logged_metadata())
+    return output_context.consume_logged_metadata()

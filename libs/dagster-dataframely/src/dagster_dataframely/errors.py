@@ -291,11 +291,13 @@ def _counts(counts: Mapping[str, int]) -> list[str]:
 
 def _list(head: str, parts: Sequence[str], tail: str, separator: str = ", ") -> str:
     """A message with a list in it: five parts at most, fewer where it would get too long."""
-    message = ""
-    for shown in range(min(len(parts), _MAX_PARTS), 0, -1):
+
+    def message(shown: int) -> str:
         hidden = len(parts) - shown
         more = f" and {hidden} more" if hidden else ""
-        message = f"{head}{separator.join(parts[:shown])}{more}{tail}"
-        if len(message) <= _MAX_MESSAGE:
-            break
-    return message
+        return f"{head}{separator.join(parts[:shown])}{more}{tail}"
+
+    shown = min(len(parts), _MAX_PARTS)
+    while shown > 1 and len(message(shown)) > _MAX_MESSAGE:
+        shown -= 1
+    return message(shown)

@@ -9,7 +9,7 @@ import dagster as dg
 import polars as pl
 
 from dagster_dataframely._process import AssetYield
-from dagster_dataframely._quarantine import captured_by
+from dagster_dataframely._quarantine import DirectCall, direct_call
 
 __all__ = ["Invocation", "invoke"]
 
@@ -48,7 +48,8 @@ def invoke(
     Args:
         asset: The asset's definition.
         *args: The function's inputs, by position.
-        partition_key: The partition the call is for; `None` for an unpartitioned asset.
+        partition_key: The partition the call is for; on a grid a `dg.MultiPartitionKey` or its text
+            (`2026-01|EWR`). `None` for an unpartitioned asset.
         resources: Resources the function asks for, by name.
         **kwargs: The function's inputs, and `config`, by name.
 
@@ -88,10 +89,12 @@ def invoke(
     def capture(frame: pl.DataFrame) -> None:
         result.quarantine = frame
 
+    if isinstance(asset.partitions_def, dg.MultiPartitionsDefinition) and partition_key is not None:
+        partition_key = asset.partitions_def.get_partition_key_from_str(partition_key)
     context = dg.build_asset_context(
         partition_key=partition_key, resources=dict(resources) if resources else None
     )
-    token = captured_by.set(capture)
+    token = direct_call.set(DirectCall(partition_key, capture))
     try:
         for event in _events(asset(context, *args, **kwargs)):
             if isinstance(event, dg.AssetCheckResult):
@@ -100,7 +103,7 @@ def invoke(
                 result.table = event.value
                 result.metadata = event.metadata or {}
     finally:
-        captured_by.reset(token)
+        direct_call.reset(token)
     return result
 
 

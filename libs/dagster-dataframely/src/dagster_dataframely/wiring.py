@@ -5,6 +5,7 @@ Three arrangements are meant: a `@dg.asset` that yields from `process`; a plain 
 """
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Unpack
 
 import dagster as dg
@@ -177,7 +178,9 @@ def quarantine_frame(
     return _quarantine.quarantine_frame(_evaluate(frame, rules, sample=0).error_rows, rules)
 
 
-def quarantine_path(key: _Key, directory: str | UPath, partition_key: str | None = None) -> UPath:
+def quarantine_path(
+    key: _Key, directory: str | Path | UPath, partition_key: str | None = None
+) -> UPath:
     """The file that `file_writer` writes: the key's parts as folders, `_quarantine` after the last.
 
     Args:
@@ -206,7 +209,7 @@ def quarantine_path(key: _Key, directory: str | UPath, partition_key: str | None
 
 
 def file_writer(
-    key: _Key, directory: str | UPath, partition_key: str | None = None
+    key: _Key, directory: str | Path | UPath, partition_key: str | None = None
 ) -> QuarantineWriter:
     """A writer that puts error rows into a Parquet file at `quarantine_path`.
 

@@ -1,1 +1,1 @@
-"""The raw drops, typed and validated, otherwise as they came."""
+"""The raw drops, as they came."""

@@ -1,1 +1,1 @@
-"""Tables that answer questions."""
+"""Tables that answer questions, in one DuckDB file."""

@@ -1,21 +1,32 @@
 """How late flights are, by route and carrier."""
 
+from datetime import timedelta
+
 import dagster as dg
 import polars as pl
 
 import dagster_dataframely as dd
+from warehouse.memory import collect_measured
+from warehouse.partitions import SKIPPED_CELLS_ALLOWED
 from warehouse.schemas import RouteDelays
 
 
 @dd.asset(
     RouteDelays,
-    # Cells that were skipped have no file.
-    ins={"flights": dg.AssetIn(metadata={"allow_missing_partitions": True})},
+    ins={"flights": dg.AssetIn(metadata=SKIPPED_CELLS_ALLOWED)},
+    # Flights come once a month.
+    freshness_policy=dg.FreshnessPolicy.time_window(
+        fail_window=timedelta(days=40), warn_window=timedelta(days=33)
+    ),
+    io_manager_key="duckdb",
+    pool="duckdb",
     group_name="gold",
 )
-def route_delays(flights: dict[dg.MultiPartitionKey, pl.LazyFrame]) -> pl.LazyFrame:
+def route_delays(
+    flights: dict[dg.MultiPartitionKey, pl.LazyFrame],
+) -> dg.MaterializeResult[pl.DataFrame]:
     is_cancelled = pl.col("dep_time").is_null()
-    return (
+    return collect_measured(
         pl.concat(flights.values())
         .group_by("origin", "dest", "carrier")
         .agg(

@@ -4,6 +4,7 @@ import dagster as dg
 import polars as pl
 
 import dagster_dataframely as dd
+from warehouse.defs.bronze.drops import raw_flights
 from warehouse.partitions import MONTH_AND_ORIGIN, month_and_origin
 from warehouse.schemas import Flights
 from warehouse.storage import RawDrops
@@ -15,8 +16,9 @@ from warehouse.storage import RawDrops
     partitions_def=MONTH_AND_ORIGIN,
     # Storing checks is most of a cell's work: about 0.5 s of it with one check for all rules, 1.1 s
     # with one for each column, 1.8 s with one for each rule (Dagster 1.13, SQLite).
-    check_granularity="column",
-    group_name="bronze",
+    check_granularity="schema",
+    deps=[raw_flights],
+    group_name="silver",
 )
 def flights(context: dg.AssetExecutionContext, drops: RawDrops) -> pl.DataFrame | None:
     month, origin = month_and_origin(context.partition_key)

@@ -1,0 +1,56 @@
+"""When flights are read: once a month, and whenever a drop comes or changes."""
+
+import json
+from collections.abc import Iterator
+
+import dagster as dg
+
+from warehouse.defs.bronze.drops import raw_flights
+from warehouse.defs.quality.error_share import flights_error_share
+from warehouse.defs.silver.flights import flights
+from warehouse.partitions import MONTH_AND_ORIGIN, month_and_origin
+from warehouse.storage import RawDrops
+
+# `error_share` looks at all cells: once after the last one is enough.
+flights_job = dg.define_asset_job(
+    "flights",
+    selection=dg.AssetSelection.assets(flights) - dg.AssetSelection.checks(flights_error_share),
+    description="One cell of `flights`.",
+)
+flights_error_share_job = dg.define_asset_job(
+    "flights_error_share", selection=dg.AssetSelection.checks(flights_error_share)
+)
+
+last_months_flights = dg.build_schedule_from_partitioned_job(
+    flights_job, name="last_months_flights", hour_of_day=6
+)
+
+
+@dg.sensor(job=flights_job, minimum_interval_seconds=60)
+def new_flight_drops(
+    context: dg.SensorEvaluationContext, drops: RawDrops
+) -> dg.SensorResult | dg.SkipReason:
+    """A run for each drop of flights that came or changed since the last look."""
+    known: dict[str, str] = json.loads(context.cursor or "{}")
+    found = dict(_versions(drops))
+    changed = {cell: version for cell, version in found.items() if known.get(cell) != version}
+    if not changed:
+        return dg.SkipReason(f"None of the {len(found)} drops changed.")
+    return dg.SensorResult(
+        run_requests=[
+            dg.RunRequest(run_key=f"{cell} {version}", partition_key=cell)
+            for cell, version in changed.items()
+        ],
+        asset_events=[
+            dg.AssetMaterialization(raw_flights.key, partition=cell, metadata={"version": version})
+            for cell, version in changed.items()
+        ],
+        cursor=json.dumps(found),
+    )
+
+
+def _versions(drops: RawDrops) -> Iterator[tuple[str, str]]:
+    for cell in MONTH_AND_ORIGIN.get_partition_keys():
+        month, origin = month_and_origin(cell)
+        if (version := drops.version(f"flights/{month}/{origin}")) is not None:
+            yield cell, version

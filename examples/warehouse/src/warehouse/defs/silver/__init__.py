@@ -1,0 +1,1 @@
+"""The drops typed, validated and joined."""
