@@ -174,6 +174,23 @@ def test_assets_of_one_name_under_different_prefixes_load_and_run_together(
     assert files.files == ["returns/eu/orders.parquet", "sales/orders.parquet"]
 
 
+@pytest.mark.parametrize("quarantine", [False, True])
+def test_an_asset_loaded_under_another_prefix_keeps_its_checks_and_quarantine(
+    run: "Execute", files: "FileIOManager", *, quarantine: bool
+) -> None:
+    module = ModuleType("module")
+    frame = pl.DataFrame({"id": [1, 2], "amount": [2, -2 if quarantine else 2]})
+    module.orders = dd.asset(Orders, quarantine=quarantine)(as_frame(frame))  # type: ignore[attr-defined]
+    (orders,) = dg.load_assets_from_modules([module], key_prefix="shop")
+    assert isinstance(orders, dg.AssetsDefinition)
+    assert {spec.asset_key for spec in orders.check_specs} == {dg.AssetKey(["shop", "orders"])}
+    outcome = run(orders)
+    assert (outcome.success, outcome.error) == (True, None)
+    assert list(outcome.checks) == CHECKS
+    quarantined = ["shop/orders_quarantine.parquet"] if quarantine else []
+    assert files.files == ["shop/orders.parquet", *quarantined]
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -500,6 +517,14 @@ def test_what_is_returned_decides_in_a_run_too(
     outcome = run(dd.asset(Orders, quarantine=True)(annotated(build())))
     assert outcome.success
     outcome.assert_stored(table=None if build() is None else FRAME, quarantine=None)
+
+
+def test_an_asynchronous_function_sets_error_rows_aside(execute: "Execute") -> None:
+    frame = pl.DataFrame({"id": [1, 2], "amount": [2, -2]})
+    outcome = execute(dd.asset(Orders, quarantine=True)(as_coroutine(frame.lazy())))
+    assert (outcome.success, outcome.error) == (True, None)
+    assert outcome.quarantine is not None
+    assert outcome.quarantine["id"].to_list() == [2]
 
 
 def pandas_like() -> object:

@@ -93,6 +93,11 @@ def test_a_quarantined_asset_takes_a_context_first() -> None:
     assert_frame_equal(table.value, CLEAN)
 
 
+def test_context_and_inputs_may_be_given_by_name() -> None:
+    called = declare(quarantine=True)(context=dg.build_asset_context(), raw=CLEAN)
+    assert_frame_equal(events(called)[0].value, CLEAN)
+
+
 def test_the_context_a_function_declares_is_passed_on() -> None:
     seen: list[object] = []
 
@@ -164,8 +169,9 @@ GRID = dg.MultiPartitionsDefinition(
             dg.MultiPartitionKey({"region": "eu", "day": "2026-01-01"}),
             "orders_quarantine/2026-01-01/eu.parquet",
         ),
+        (None, GRID, "2026-01-01|eu", "orders_quarantine/2026-01-01/eu.parquet"),
     ],
-    ids=["plain", "prefix", "partition", "grid"],
+    ids=["plain", "prefix", "partition", "grid", "grid, as text"],
 )
 def test_error_rows_lie_below_the_directory_by_key_and_partition(
     tmp_path: Path,

@@ -20,6 +20,7 @@ WORST = {
     "columns": lambda: errors.ColumnSchemaError(LONG, LONG, MISMATCHES, castable=True),
     "return value": lambda: errors.ReturnValueError(LONG, LONG, LONG),
     "directory": lambda: errors.QuarantineDirError(LONG, LONG),
+    "staging": lambda: errors.StagingError(LONG),
     "key": lambda: errors.QuarantineKeyCollisionError(LONG, LONG),
     "schema": lambda: errors.InvalidSchemaError(type(LONG, (), {})),
     "collection": lambda: errors.CollectionNotSupportedError(type(LONG, (), {})),

@@ -178,6 +178,46 @@ def test_none_leaves_its_partition_unmaterialized(
     assert files.files == ["trips/2026-01-01.parquet"]
 
 
+@pytest.mark.filterwarnings("ignore:Parameter `backfill_policy`:dagster.BetaWarning")
+# Dagster 1.13 calls it where an evaluation without a partition meets a planned one with a partition.
+@pytest.mark.filterwarnings("ignore:datetime.datetime.utcfromtimestamp:DeprecationWarning")
+def test_one_run_over_a_range_writes_table_and_quarantine_for_the_range(
+    instance: dg.DagsterInstance,
+) -> None:
+    written: list[tuple[str, set[str], int]] = []
+
+    class Recorder(dg.IOManager):
+        def handle_output(self, context: dg.OutputContext, obj: pl.DataFrame) -> None:
+            keys = {*context.asset_partition_keys}
+            written.append((context.asset_key.to_user_string(), keys, obj.height))
+
+        def load_input(self, context: dg.InputContext) -> None: ...
+
+    @dd.asset(
+        Trips,
+        quarantine=True,
+        partitions_def=DAYS,
+        backfill_policy=dg.BackfillPolicy.single_run(),
+    )
+    def trips(context: AssetExecutionContext) -> pl.DataFrame:
+        assert context.partition_keys == ["2026-01-01", "2026-01-02"]
+        return DIRTY
+
+    result = dg.materialize(
+        [trips],
+        instance=instance,
+        resources={"io_manager": Recorder()},
+        tags={
+            "dagster/asset_partition_range_start": "2026-01-01",
+            "dagster/asset_partition_range_end": "2026-01-02",
+        },
+    )
+    assert result.success
+    keys = {"2026-01-01", "2026-01-02"}
+    assert written == [("trips_quarantine", keys, 1), ("trips", keys, 2)]
+    assert instance.get_materialized_partitions(trips.key) == keys
+
+
 @pytest.mark.parametrize("frame_type", [pl.DataFrame, pl.LazyFrame])
 @pytest.mark.parametrize(
     ("partitions_def", "keys", "key_type"),

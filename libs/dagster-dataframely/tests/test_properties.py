@@ -1,6 +1,9 @@
 """What must hold for every schema and every frame, on random ones."""
 
+import tempfile
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import dataframely as dy
 import polars as pl
@@ -8,7 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from dagster_dataframely import _streaming
 from dagster_dataframely._rules import read_schema
+from dagster_dataframely._statistics import describe_families
+from dagster_dataframely._streaming import evaluate_plan
 from dagster_dataframely._validation import evaluate
 from dagster_dataframely.data import OrdersSchema
 
@@ -92,6 +98,29 @@ def test_what_survives_is_valid_and_no_row_is_lost(
         pl.any_horizontal(~pl.col(rule.name) for rule in read_schema(schema).error_rules)
     )
     assert failures.to_series().all()
+
+
+@given(schemas_and_frames(several_rows=True), st.integers(1, 12))
+@settings(max_examples=150, deadline=None)
+def test_both_engines_give_the_same(
+    drawn: tuple[type[dy.Schema], pl.DataFrame], bucket_rows: int
+) -> None:
+    schema, frame = drawn
+    rules = read_schema(schema)
+    expected = evaluate(frame, rules, sample=2)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        mock.patch.object(_streaming, "BUCKET_ROWS", bucket_rows),
+    ):
+        streamed = evaluate_plan(
+            frame.lazy(), rules, Path(folder), sample=2, log=lambda _line: None
+        )
+        assert streamed.counts == expected.counts
+        assert_frame_equal(streamed.survivors.lazy().collect(), expected.survivors)
+        assert_frame_equal(streamed.error_rows.lazy().collect(), expected.error_rows)
+        for name, rows in expected.samples.items():
+            assert_frame_equal(streamed.samples[name], rows)
+        assert describe_families(streamed.survivors) == describe_families(expected.survivors)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 30), st.data())

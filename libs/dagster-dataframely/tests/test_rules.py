@@ -63,11 +63,6 @@ def test_reads_the_rules_that_dataframely_evaluates(schema: type[dy.Schema]) -> 
     assert found == {name: str(rule.expr) for name, rule in expected.items()}
 
 
-def test_only_rules_written_by_hand_are_volatile() -> None:
-    volatile = {rule.name for rule in read_schema(Child).volatile_rules}
-    assert volatile == {"name|check", "inherited"}
-
-
 def test_a_rule_of_a_child_replaces_its_parents() -> None:
     class Stricter(Base):
         @dd.rule(severity="warn")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import dagster_dataframely as dd
-from dagster_dataframely._settings import SETTINGS, Settings, quarantine_dir
+from dagster_dataframely._settings import SETTINGS, Engine, Settings, quarantine_dir
 from dagster_dataframely.data import OrdersSchema
 from dagster_dataframely.errors import InvalidSettingError
 
@@ -16,6 +16,7 @@ VALUES: dict[str, tuple[object, str, object]] = {
     "statistics": (True, "False", False),
     "max_failure_samples": (7, "0", 0),
     "row_sample": (7, "12", 12),
+    "engine": ("auto", "in-memory", "in-memory"),
 }
 """For each setting an argument, a text for the environment, and what the text means."""
 
@@ -25,6 +26,7 @@ WRONG: dict[str, list[tuple[object, str]]] = {
     "statistics": [("yes", "0"), (1, "")],
     "max_failure_samples": [(-1, "-1"), (True, "five"), (1.5, "1.5")],
     "row_sample": [("5", "٣")],
+    "engine": [("memory", "Streaming")],
     "temp_dir": [("", ""), ("/no/such/folder", "/no/such/folder"), (1, " ")],
 }
 """For each setting, arguments and texts that are not allowed."""
@@ -42,6 +44,7 @@ def test_defaults() -> None:
         max_failure_samples=5,
         row_sample=5,
         temp_dir=None,
+        engine=Engine.AUTO,
     )
 
 

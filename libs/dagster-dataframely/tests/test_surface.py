@@ -40,6 +40,7 @@ PUBLIC = {
         "QuarantineKeyCollisionError",
         "ReservedColumnError",
         "ReturnValueError",
+        "StagingError",
         "ValidationAbortError",
     },
     "dagster_dataframely.testing": {"Invocation", "invoke"},

@@ -8,7 +8,13 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from dagster_dataframely._rules import read_schema
-from dagster_dataframely._validation import Verdict, evaluate, rule_combinations
+from dagster_dataframely._validation import (
+    Verdict,
+    evaluate,
+    is_row_wise,
+    rule_combinations,
+    volatile_rules,
+)
 from dagster_dataframely.data import OrdersSchema, invalid_orders, valid_orders
 
 
@@ -38,14 +44,14 @@ CHAIN = pl.DataFrame(
 
 def verdict_of(
     schema: type[dy.Schema], frame: pl.DataFrame, *, sample: int = 5, **severities: Any
-) -> Verdict:
+) -> Verdict[pl.DataFrame]:
     return evaluate(frame, read_schema(schema, severities), sample=sample)
 
 
 def test_a_valid_frame_survives_whole() -> None:
     verdict = verdict_of(OrdersSchema, valid_orders())
     assert_frame_equal(verdict.survivors, valid_orders())
-    assert verdict.error_rows.is_empty()
+    assert verdict.error_count == 0
     assert set(verdict.counts.values()) == {0}
     assert verdict.samples == {}
     assert verdict.rows_in == 3
@@ -146,11 +152,62 @@ def test_each_rule_is_evaluated_once() -> None:
     assert calls == [4, 2, 2]
 
 
+def test_only_hand_written_rules_over_several_rows_are_volatile() -> None:
+    class Mixed(dy.Schema):
+        a = dy.Int64(primary_key=True, check=lambda a: a != 7)
+        b = dy.Int64(unique=True, check={"rises": lambda b: b.diff().fill_null(1) > 0})
+
+        @dy.rule()
+        def row_wise(cls) -> pl.Expr:
+            return cls.a.col < cls.b.col
+
+        @dy.rule()
+        def grouped(cls) -> pl.Expr:
+            return cls.b.col.max().over("a") < 5
+
+    rules = read_schema(Mixed)
+    found = volatile_rules(rules, Mixed.create_empty().schema)
+    assert [rule.name for rule in found] == ["b|check__rises", "grouped"]
+
+
+A = pl.col("a")
+
+
+@pytest.mark.parametrize(
+    ("expression", "row_wise"),
+    [
+        (A.is_between(0, 5) & (pl.col("b") % 2 == 0), True),
+        (pl.when(A > 1).then(pl.col("b") > 1).otherwise(pl.lit(value=True)), True),
+        (A.is_in([1, 2]), True),
+        (pl.col("s").str.contains("^a"), True),
+        (pl.col("l").list.eval(pl.element() > 1).list.all(), True),
+        (pl.all_horizontal(A > 1, pl.col("b") > 1), True),
+        (pl.lit(value=True), True),
+        (A.sum().over("b") > 1, False),
+        (pl.len().over("b") > 1, False),
+        (A.mean() < A, False),
+        ((A > 1) & (A.sum() > 1), False),
+        ((A > 1).any(), False),
+        (A.is_in(pl.col("b")), False),
+        (A.shift() > 1, False),
+        (A.cum_sum() > 1, False),
+        (A.forward_fill() > 1, False),
+        (A.is_first_distinct(), False),
+        (pl.struct("a", "b").is_unique(), False),
+        (A.sort() > 1, False),
+        (A.map_batches(lambda series: series > 1, return_dtype=pl.Boolean), False),
+    ],
+)
+def test_row_wise_expressions_are_told_apart(expression: pl.Expr, *, row_wise: bool) -> None:
+    columns = {"a": [1], "b": [1], "s": [""], "l": [[1]]}
+    assert is_row_wise(expression, pl.DataFrame(columns).schema) is row_wise
+
+
 def test_rule_combinations_biggest_first() -> None:
     frame = pl.DataFrame({"id": [1, 1, 2, 3, 4], "group": ["a"] * 5, "amount": [-1, -2, -3, 1, -4]})
-    combinations = rule_combinations(verdict_of(Payments, frame).error_rows, read_schema(Payments))
-    assert combinations.to_dicts() == [
-        {"rules": ["amount|min", "primary_key"], "rows": 2},
-        {"rules": ["amount|min"], "rows": 2},
-        {"rules": ["group_has_two_rows"], "rows": 1},
+    error_rows = verdict_of(Payments, frame).error_rows
+    assert rule_combinations(error_rows, read_schema(Payments)) == [
+        (["amount|min", "primary_key"], 2),
+        (["amount|min"], 2),
+        (["group_has_two_rows"], 1),
     ]

@@ -4,6 +4,7 @@ import functools
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
 import dagster as dg
@@ -13,13 +14,14 @@ from dagster_dataframely import _names
 from dagster_dataframely._checks import build_check_specs
 from dagster_dataframely._code_version import derive_code_version
 from dagster_dataframely._columns import table_schema
+from dagster_dataframely._handover import choose_hand_over
 from dagster_dataframely._process import AssetYield, Declaration, Surroundings, process
 from dagster_dataframely._quarantine import delegating_writer, direct_call, direct_writer
 from dagster_dataframely._rules import read_schema
 from dagster_dataframely._settings import SETTINGS, SettingArguments, Settings
 from dagster_dataframely._severities import Severity
-from dagster_dataframely._typed_inputs import typed_ins
-from dagster_dataframely._upstream import current_run_context, get_type_hints, has_context
+from dagster_dataframely._typed_inputs import output_type, typed_ins
+from dagster_dataframely._upstream import current_step, get_type_hints, has_context
 from dagster_dataframely.errors import InvalidArgumentError
 
 Function = Callable[..., Any]
@@ -90,7 +92,8 @@ def asset(
 
     The function is an ordinary asset body: its inputs, `context`, config and resources work as with
     `@dg.asset`. It returns a `pl.DataFrame`, a `pl.LazyFrame`, a `dg.MaterializeResult` whose `value`
-    is one of these, or `None`, which skips: nothing is written, every check passes.
+    is one of these, or `None`, which skips: nothing is written, every check passes. A function
+    annotated to return a `pl.LazyFrame` gives its IO manager a lazy frame, where that takes one.
 
     Args:
         schema: The schema class.
@@ -99,8 +102,8 @@ def asset(
         filter: Another word for `quarantine`.
         severities: `"error"` or `"warn"` by rule name (`amount|min`), over what the schema says.
         **arguments: The settings (`check_granularity`, `multi_column_rules`, `statistics`,
-            `max_failure_samples`, `row_sample`, `temp_dir`), then everything `@dg.asset` takes but
-            `check_specs`, `output_required`, `dagster_type` and `is_virtual`.
+            `max_failure_samples`, `row_sample`, `temp_dir`, `engine`), then everything `@dg.asset`
+            takes but `check_specs`, `output_required`, `dagster_type` and `is_virtual`.
 
     Returns:
         A decorator that gives a `dg.AssetsDefinition`.
@@ -155,11 +158,12 @@ def asset(
                 "code_version": given.get("code_version") or derive_code_version(rules),
                 "kinds": _kinds(given),
                 "output_required": False,
+                "dagster_type": output_type(function),
                 "check_specs": build_check_specs(
                     rules, declaration.groups, declaration.asset_key, given.get("partitions_def")
                 ),
             }
-        )(_compute(function, declaration, quarantine=has_quarantine))
+        )(_compute(function, declaration, given.get("partitions_def"), quarantine=has_quarantine))
         return definition
 
     return decorate
@@ -206,23 +210,37 @@ def _kinds(given: Mapping[str, Any]) -> AbstractSet[str] | None:
     return kinds | {_POLARS_KIND}
 
 
-def _compute(function: Function, declaration: Declaration, *, quarantine: bool) -> Function:
-    """The function Dagster runs: the user's, and then the events that follow from what it returns."""
+def _compute(
+    function: Function,
+    declaration: Declaration,
+    partitions_def: dg.PartitionsDefinition[Any] | None,
+    *,
+    quarantine: bool,
+) -> Function:
+    """The function Dagster runs: the user's, then the events that follow from what it returns."""
     adds_context = quarantine and not has_context(function)
     takes_context = adds_context or has_context(function)
 
-    def begin(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Surroundings]:
-        context = args[0] if takes_context else None
-        surroundings = _surroundings(declaration.asset_key, context, quarantine=quarantine)
-        return args[1:] if adds_context else args, surroundings
+    def begin(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Declaration, Surroundings]:
+        if (step := current_step(compute)) is not None:
+            # Dagster can give an asset another key after it is made (`load_assets_from_modules`).
+            keyed = replace(declaration, asset_key=step.asset_key)
+            surroundings = _surroundings_of_step(step, quarantine=quarantine)
+        else:
+            keyed = declaration
+            context = args[0] if takes_context else None
+            surroundings = _surroundings_of_call(
+                declaration.asset_key, context, partitions_def, quarantine=quarantine
+            )
+        return args[1:] if adds_context else args, keyed, surroundings
 
     compute: Function
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
         async def compute_async(*args: Any, **kwargs: Any) -> AsyncIterator[AssetYield]:
-            args, surroundings = begin(args)
-            for event in process(declaration, await function(*args, **kwargs), surroundings):
+            args, keyed, surroundings = begin(args)
+            for event in process(keyed, await function(*args, **kwargs), surroundings):
                 yield event
 
         compute = compute_async
@@ -230,8 +248,8 @@ def _compute(function: Function, declaration: Declaration, *, quarantine: bool) 
 
         @functools.wraps(function)
         def compute_sync(*args: Any, **kwargs: Any) -> Iterator[AssetYield]:
-            args, surroundings = begin(args)
-            yield from process(declaration, function(*args, **kwargs), surroundings)
+            args, keyed, surroundings = begin(args)
+            yield from process(keyed, function(*args, **kwargs), surroundings)
 
         compute = compute_sync
     # What is returned decides, not the annotation, and Dagster would read it on a coroutine.
@@ -259,18 +277,31 @@ def _with_context(function: Function) -> inspect.Signature:
     )
 
 
-def _surroundings(asset_key: dg.AssetKey, context: Any, *, quarantine: bool) -> Surroundings:
-    """Where this call happens: in a run, or as a plain function call, with or without a context."""
-    run_context = current_run_context(asset_key)
+def _surroundings_of_step(step: dg.AssetExecutionContext, *, quarantine: bool) -> Surroundings:
+    return Surroundings(
+        writer=delegating_writer(step) if quarantine else None,
+        partition_key=step.partition_key if step.has_partition_key else None,
+        hand_over=choose_hand_over(step, step.asset_key),
+        log=step.log.info,
+    )
+
+
+def _surroundings_of_call(
+    asset_key: dg.AssetKey,
+    context: Any,
+    partitions_def: dg.PartitionsDefinition[Any] | None,
+    *,
+    quarantine: bool,
+) -> Surroundings:
+    """A direct invocation: a plain function call, with or without a context."""
     call = direct_call.get()
     partition_key = None if call is None else call.partition_key
-    if (context := run_context or context) is not None and context.has_partition_key:
+    if context is not None and context.has_partition_key:
         partition_key = context.partition_key
-    if not quarantine:
-        return Surroundings(None, partition_key)
-    if run_context is None:
-        return Surroundings(direct_writer(asset_key, partition_key), partition_key)
-    return Surroundings(delegating_writer(run_context), partition_key)
+    if isinstance(partitions_def, dg.MultiPartitionsDefinition) and partition_key is not None:
+        partition_key = partitions_def.get_partition_key_from_str(partition_key)
+    writer = direct_writer(asset_key, partition_key) if quarantine else None
+    return Surroundings(writer, partition_key)
 
 
 dy_asset = asset

@@ -118,7 +118,7 @@ def columns_check_result(
 def rule_check_results(
     groups: Sequence[CheckGroup],
     asset_key: dg.AssetKey,
-    verdict: Verdict | None,
+    verdict: Verdict[Any] | None,
     severity_of: SeverityOf,
     metadata: Mapping[str, Any],
 ) -> Iterator[dg.AssetCheckResult]:
@@ -142,7 +142,7 @@ def rule_check_results(
 
 
 def _group_metadata(
-    group: CheckGroup, verdict: Verdict | None, failed: Mapping[str, int]
+    group: CheckGroup, verdict: Verdict[Any] | None, failed: Mapping[str, int]
 ) -> dict[str, Any]:
     samples = {
         name: verdict.samples[name]

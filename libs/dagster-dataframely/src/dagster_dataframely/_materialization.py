@@ -15,18 +15,17 @@ from dagster_dataframely._validation import Verdict, rule_combinations
 
 
 def materialization_metadata(
-    rules: SchemaRules, settings: Settings, verdict: Verdict, *, partitioned: bool
+    rules: SchemaRules, settings: Settings, verdict: Verdict[Any], *, partitioned: bool
 ) -> dict[str, Any]:
     """What is recorded about the rows that are written, on clean runs too."""
-    written = verdict.survivors.height
-    error_rows = verdict.error_rows.height
+    written = verdict.survivor_count
     metadata: dict[str, Any] = {
         _names.COLUMN_SCHEMA: table_schema(rules),
         _names.ROW_COUNT: written,
         _names.ROWS_IN: verdict.rows_in,
         _names.ROWS_WRITTEN: written,
-        _names.ERROR_ROWS: error_rows,
-        _names.ERROR_SHARE: error_rows / verdict.rows_in if verdict.rows_in else 0.0,
+        _names.ERROR_ROWS: verdict.error_count,
+        _names.ERROR_SHARE: verdict.error_count / verdict.rows_in if verdict.rows_in else 0.0,
     }
     if partitioned:
         metadata[_names.PARTITION_ROW_COUNT] = written
@@ -40,24 +39,23 @@ def materialization_metadata(
 def quarantine_metadata(
     rules: SchemaRules,
     settings: Settings,
-    verdict: Verdict,
-    quarantined: pl.DataFrame,
+    verdict: Verdict[Any],
+    quarantined: pl.DataFrame | pl.LazyFrame,
     address: str,
 ) -> dict[str, Any]:
     """What is recorded about error rows that are in the quarantine."""
     combinations = [
-        {"rules": ", ".join(row["rules"]), "rows": row["rows"]}
-        for row in rule_combinations(verdict.error_rows, rules).iter_rows(named=True)
+        {"rules": ", ".join(names), "rows": rows}
+        for names, rows in rule_combinations(verdict.error_rows, rules)
     ]
     return {
         _names.QUARANTINE_ADDRESS: dg.MetadataValue.text(address),
-        _names.INVALID_COUNT: quarantined.height,
+        _names.INVALID_COUNT: verdict.error_count,
         _names.INVALID_BY_RULES: render_rows(combinations),
         **_sample(_names.INVALID_SAMPLE, quarantined, settings),
     }
 
 
-def _sample(key: str, frame: pl.DataFrame, settings: Settings) -> dict[str, Any]:
-    if not settings.row_sample or frame.is_empty():
-        return {}
-    return {key: render_frame(frame.head(settings.row_sample))}
+def _sample(key: str, frame: pl.DataFrame | pl.LazyFrame, settings: Settings) -> dict[str, Any]:
+    rows = frame.lazy().head(settings.row_sample).collect(engine="streaming")
+    return {} if rows.is_empty() else {key: render_frame(rows)}

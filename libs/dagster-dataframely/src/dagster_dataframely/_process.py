@@ -1,6 +1,7 @@
 """The order of events in one run: the policy of the six exits, and nothing else."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, cast
@@ -16,11 +17,13 @@ from dagster_dataframely._checks import (
     group_rules,
     rule_check_results,
 )
+from dagster_dataframely._handover import HandOver, to_data_frame
 from dagster_dataframely._materialization import materialization_metadata, quarantine_metadata
 from dagster_dataframely._quarantine import QuarantineWriter, quarantine_frame
 from dagster_dataframely._rules import Rule, SchemaRules
-from dagster_dataframely._settings import Settings
-from dagster_dataframely._staging import staged
+from dagster_dataframely._settings import Engine, Settings
+from dagster_dataframely._staging import stage_rows, staging_folder
+from dagster_dataframely._streaming import evaluate_plan
 from dagster_dataframely._upstream import current_run_context
 from dagster_dataframely._validation import Verdict, evaluate
 from dagster_dataframely.errors import (
@@ -30,7 +33,7 @@ from dagster_dataframely.errors import (
     ValidationAbortError,
 )
 
-AssetYield = dg.MaterializeResult[pl.DataFrame] | dg.AssetCheckResult
+AssetYield = dg.MaterializeResult[Any] | dg.AssetCheckResult
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Declaration:
 
     def rule_checks(
         self,
-        verdict: Verdict | None,
+        verdict: Verdict[Any] | None,
         severity_of: SeverityOf,
         metadata: Mapping[str, Any] | None = None,
     ) -> Iterator[dg.AssetCheckResult]:
@@ -74,9 +77,13 @@ class _Returned(NamedTuple):
 class Surroundings:
     """What one run or direct invocation brings."""
 
-    writer: QuarantineWriter | None
+    writer: QuarantineWriter | None = None
     """Stores error rows; without one they abort."""
-    partition_key: str | None
+    partition_key: str | None = None
+    hand_over: HandOver = to_data_frame
+    """Turns rows into what the IO manager takes."""
+    log: Callable[[str], None] = lambda _message: None
+    """Says how far a long run has come."""
 
 
 def process(
@@ -95,17 +102,18 @@ def process(
     if not columns_check.passed:
         yield columns_check
         raise _column_schema_error(declaration, result.frame)
-    verdict = _reach_verdict(declaration, result.frame)
-    if verdict.error_rows.is_empty():
-        yield _materialize(declaration, result, verdict, surroundings)
-        yield columns_check
-        yield from declaration.rule_checks(verdict, own_severity)
-    elif surroundings.writer is None:
-        yield columns_check
-        yield from declaration.rule_checks(verdict, own_severity)
-        raise _abort(declaration, verdict)
-    else:
-        yield from _set_aside(declaration, result, columns_check, verdict, surroundings)
+    # Staged rows have to be there until the IO manager has written them, after the `yield`.
+    with _verdict(declaration, result.frame, surroundings) as verdict:
+        if not verdict.error_count:
+            yield _materialize(declaration, result, verdict, surroundings)
+            yield columns_check
+            yield from declaration.rule_checks(verdict, own_severity)
+        elif surroundings.writer is None:
+            yield columns_check
+            yield from declaration.rule_checks(verdict, own_severity)
+            raise _abort(declaration, verdict)
+        else:
+            yield from _set_aside(declaration, result, columns_check, verdict, surroundings)
 
 
 def evaluate_checks(
@@ -116,21 +124,45 @@ def evaluate_checks(
     yield columns_check
     if not columns_check.passed:
         raise _column_schema_error(declaration, frame)
-    yield from declaration.rule_checks(_reach_verdict(declaration, frame), own_severity)
+    with _verdict(declaration, frame, Surroundings()) as verdict:
+        yield from declaration.rule_checks(verdict, own_severity)
+
+
+@contextmanager
+def _verdict(
+    declaration: Declaration, frame: pl.DataFrame | pl.LazyFrame, surroundings: Surroundings
+) -> Iterator[Verdict[Any]]:
+    """Evaluate the rules where the engine says.
+
+    A lazy plan runs once, into a file, since it may not give the same rows twice.
+    """
+    rules, settings = declaration.rules, declaration.settings
+    sample, log = settings.max_failure_samples, surroundings.log
+    streams = settings.engine is Engine.STREAMING
+    if isinstance(frame, pl.DataFrame) and not streams:
+        yield evaluate(frame, rules, sample=sample)
+        return
+    with staging_folder(settings.temp_dir) as folder:
+        if streams or settings.engine is Engine.AUTO:
+            yield evaluate_plan(frame.lazy(), rules, folder, sample=sample, log=log)
+        else:
+            rows = stage_rows(frame.lazy().select(rules.column_names), folder, log)
+            yield evaluate(rows.collect(), rules, sample=sample)
 
 
 def _set_aside(
     declaration: Declaration,
     result: _Returned,
     columns_check: dg.AssetCheckResult,
-    verdict: Verdict,
+    verdict: Verdict[Any],
     surroundings: Surroundings,
 ) -> Iterator[AssetYield]:
     """Write the error rows, then the table where any row is left for it."""
     rules = declaration.rules
-    quarantined = quarantine_frame(verdict.error_rows, rules)
+    quarantined = surroundings.hand_over(quarantine_frame(verdict.error_rows, rules))
     address = cast("QuarantineWriter", surroundings.writer)(quarantined)
-    if verdict.survivors.is_empty():
+    surroundings.log(f"Wrote {verdict.error_count:,} error rows to {address}.")
+    if not verdict.survivor_count:
         at = {_names.QUARANTINE_ADDRESS: dg.MetadataValue.text(address)}
         yield columns_check._replace(metadata={**columns_check.metadata, **at})
         yield from declaration.rule_checks(verdict, own_severity, at)
@@ -149,10 +181,10 @@ def _set_aside(
 def _materialize(
     declaration: Declaration,
     result: _Returned,
-    verdict: Verdict,
+    verdict: Verdict[Any],
     surroundings: Surroundings,
     metadata: Mapping[str, Any] | None = None,
-) -> dg.MaterializeResult[pl.DataFrame]:
+) -> dg.MaterializeResult[Any]:
     """Goes before the check results: Dagster ties each to the latest materialization (1.13)."""
     own = materialization_metadata(
         declaration.rules,
@@ -168,18 +200,18 @@ def _materialize(
         run_context.add_asset_metadata(column_schema, asset_key=declaration.asset_key)
     return dg.MaterializeResult(
         asset_key=declaration.asset_key,
-        value=verdict.survivors,
+        value=surroundings.hand_over(verdict.survivors),
         metadata={**result.metadata, **own, **(metadata or {})},
         tags=result.tags,
         data_version=result.data_version,
     )
 
 
-def _abort(declaration: Declaration, verdict: Verdict) -> ValidationAbortError:
+def _abort(declaration: Declaration, verdict: Verdict[Any]) -> ValidationAbortError:
     return ValidationAbortError(
         declaration.asset_name,
         verdict.failed(declaration.rules.error_rules),
-        error_rows=verdict.error_rows.height,
+        error_rows=verdict.error_count,
         rows=verdict.rows_in,
     )
 
@@ -216,15 +248,6 @@ def _column_schema_error(
         declaration.rules.mismatches(found),
         castable=declaration.rules.is_castable(found),
     )
-
-
-def _reach_verdict(declaration: Declaration, frame: pl.DataFrame | pl.LazyFrame) -> Verdict:
-    """Evaluate the rules; a lazy plan runs once, into a file, since it may not give the same twice."""
-    rules, settings = declaration.rules, declaration.settings
-    if isinstance(frame, pl.DataFrame):
-        return evaluate(frame, rules, sample=settings.max_failure_samples)
-    with staged(frame.select(rules.column_names), settings.temp_dir) as rows:
-        return evaluate(rows.collect(), rules, sample=settings.max_failure_samples)
 
 
 def _unpack(asset: str, returned: object) -> _Returned | None:

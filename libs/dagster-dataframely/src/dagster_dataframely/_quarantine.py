@@ -24,9 +24,13 @@ VALID, INVALID, UNKNOWN = "valid", "invalid", "unknown"
 
 
 class QuarantineWriter(Protocol):
-    """Stores the error rows of one run and returns where they are, in words."""
+    """Stores the error rows of one run and returns where they are, in words.
 
-    def __call__(self, frame: pl.DataFrame, /) -> str: ...
+    It is handed what the asset's IO manager is: a `pl.LazyFrame` where the output's Dagster type is
+    one, else a `pl.DataFrame`.
+    """
+
+    def __call__(self, frame: Any, /) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -42,10 +46,12 @@ direct_call: ContextVar[DirectCall | None] = ContextVar("direct_call", default=N
 """The call that is under way, if it is one of `dd.testing.invoke`."""
 
 
-def quarantine_frame(error_rows: pl.DataFrame, rules: SchemaRules) -> pl.DataFrame:
+def quarantine_frame[Frame: (pl.DataFrame, pl.LazyFrame)](
+    error_rows: Frame, rules: SchemaRules
+) -> Frame:
     """The schema's columns, then one String column for each rule: `valid`, `invalid` or `unknown`.
 
-    Takes the error rows of a `Verdict`; rows and their order stay.
+    Takes the error rows of a `Verdict`, lazy or not; rows and their order stay.
     """
     words = [
         pl.when(pl.col(rule.name))
@@ -92,10 +98,10 @@ def file_writer(
     """Write error rows to a Parquet file at `quarantine_path`, in place of one that is there."""
     path = quarantine_path(asset_key, directory, partition_key)
 
-    def write(frame: pl.DataFrame, /) -> str:
+    def write(frame: pl.DataFrame | pl.LazyFrame, /) -> str:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _write_whole(frame, path)
+            _write_whole(frame.lazy().collect(engine="streaming"), path)
         except OSError as error:
             raise QuarantineDirError(
                 asset_key.to_user_string(), f"`{path}` cannot be written ({error.strerror})"
@@ -123,9 +129,9 @@ def _write_whole(frame: pl.DataFrame, path: UPath | Path) -> None:
 def direct_writer(asset_key: dg.AssetKey, partition_key: str | None) -> QuarantineWriter:
     """The writer of a direct invocation; the directory is read when there are rows to write."""
 
-    def write(frame: pl.DataFrame, /) -> str:
+    def write(frame: pl.DataFrame | pl.LazyFrame, /) -> str:
         if (call := direct_call.get()) is not None:
-            call.capture(frame)
+            call.capture(frame.lazy().collect(engine="streaming"))
             return "the result of `dd.testing.invoke`"
         directory = quarantine_dir()
         if directory is None:
@@ -152,7 +158,7 @@ def delegating_writer(context: dg.AssetExecutionContext) -> QuarantineWriter:
     if key in materializable_keys(context):
         raise QuarantineKeyCollisionError(context.asset_key.to_user_string(), key.to_user_string())
 
-    def write(frame: pl.DataFrame, /) -> str:
+    def write(frame: pl.DataFrame | pl.LazyFrame, /) -> str:
         metadata = write_through_bound_manager(context, key, frame)
         partition = f" (partition {context.partition_key})" if context.has_partition_key else ""
         path = metadata.get("path")

@@ -91,15 +91,6 @@ class SchemaRules:
         """The rules that keep a failing row out of the table."""
         return tuple(rule for rule in self.rules if rule.severity == "error")
 
-    @cached_property
-    def volatile_rules(self) -> tuple[Rule, ...]:
-        """The error rules that may fail for a row only because other rows were taken away.
-
-        Those are the ones written by hand, since they may look at several rows. Dataframely's own look
-        at one row, except for the uniqueness rules, which taking rows away cannot break.
-        """
-        return tuple(rule for rule in self.error_rules if rule.written_by_hand)
-
     def mismatches(self, found: Mapping[str, pl.DataType]) -> list[ColumnMismatch]:
         """Every declared column that is missing or has another dtype, in the schema's order."""
         return [

@@ -35,6 +35,15 @@ class MultiColumnRules(StrEnum):
     """One check for each."""
 
 
+class Engine(StrEnum):
+    """Where the rules are evaluated."""
+
+    AUTO = "auto"
+    """A DataFrame in memory, a LazyFrame on disk."""
+    IN_MEMORY = "in-memory"
+    STREAMING = "streaming"
+
+
 class SettingArguments(TypedDict, total=False):
     """The settings as the decorator and `dd.wiring` take them; `None` means not given."""
 
@@ -44,6 +53,7 @@ class SettingArguments(TypedDict, total=False):
     max_failure_samples: int | None
     row_sample: int | None
     temp_dir: str | os.PathLike[str] | None
+    engine: Literal["auto", "in-memory", "streaming"] | None
 
 
 @dataclass(frozen=True)
@@ -56,6 +66,7 @@ class Settings:
     max_failure_samples: int = 5
     row_sample: int = 5
     temp_dir: Path | None = None
+    engine: Engine = Engine.AUTO
 
     @classmethod
     def resolve(cls, arguments: Mapping[str, Any]) -> "Settings":
@@ -135,4 +146,5 @@ SETTINGS: Mapping[str, _Setting] = {
     "max_failure_samples": _COUNT,
     "row_sample": _COUNT,
     "temp_dir": _Setting(_parse_directory, "the path of an existing directory"),
+    "engine": _Setting(Engine, "`auto`, `in-memory` or `streaming`"),
 }

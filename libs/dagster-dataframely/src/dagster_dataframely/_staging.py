@@ -1,24 +1,73 @@
-"""A lazy plan run once onto disk, and cleaned up however the run ends."""
+"""Rows on disk while a run needs them: a folder of its own, removed however the run ends."""
 
+import errno
+import os
+import re
+import shutil
+import socket
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
 
-_PREFIX = "dagster-dataframely-"
+from dagster_dataframely.errors import StagingError
+
+_PREFIX = "dagster-dataframely"
 _FILE = "rows.parquet"
 
 
 @contextmanager
-def staged(frame: pl.LazyFrame, temp_dir: Path | None) -> Iterator[pl.LazyFrame]:
-    """Run the plan once, on the streaming engine, into a file and give a scan of that file.
+def staging_folder(temp_dir: Path | None) -> Iterator[Path]:
+    """A folder below `temp_dir`, or below the system's, that is there while the context is open.
 
-    The file lies in a folder of its own below `temp_dir`, or below the system's temp directory, and
-    is there as long as the context is open. An error of the plan comes out as Polars raises it.
+    Folders that a killed process of this machine left behind are removed first.
     """
-    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=temp_dir) as folder:
-        path = Path(folder, _FILE)
-        frame.sink_parquet(path, engine="streaming")
-        yield pl.scan_parquet(path)
+    parent = Path(tempfile.gettempdir() if temp_dir is None else temp_dir)
+    owner = f"{_PREFIX}-{socket.gethostname()}-"
+    _remove_orphans(parent, owner)
+    with tempfile.TemporaryDirectory(
+        prefix=f"{owner}{os.getpid()}-", dir=parent, ignore_cleanup_errors=True
+    ) as folder:
+        yield Path(folder)
+
+
+def stage_rows(plan: pl.LazyFrame, folder: Path, log: Callable[[str], None]) -> pl.LazyFrame:
+    """Run a plan once, on the streaming engine, into a file and give a scan of that file.
+
+    An error of the plan comes out as Polars raises it; a full disk as a `StagingError`.
+    """
+    path = folder / _FILE
+    start = time.monotonic()
+    try:
+        # Statistics would only help a reader that filters by value, and none does.
+        plan.sink_parquet(path, compression="lz4", statistics=False, engine="streaming")
+    except (OSError, pl.exceptions.ComputeError) as error:
+        if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error):
+            raise StagingError(str(folder.parent)) from error
+        raise
+    rows = pl.scan_parquet(path)
+    log(
+        f"Staged {rows.select(pl.len()).collect().item():,} rows, {path.stat().st_size:,} bytes, "
+        f"in {time.monotonic() - start:.1f} s."
+    )
+    return rows
+
+
+def _remove_orphans(parent: Path, owner: str) -> None:
+    for folder in parent.glob(f"{owner}*"):
+        process = re.match(r"\d+", folder.name.removeprefix(owner))
+        if process and not _is_running(int(process[0])):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,6 +1,6 @@
 """A frame to one table of statistics for each dtype family."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import polars as pl
 from polars import selectors as cs
@@ -10,67 +10,121 @@ from dagster_dataframely._cells import Cell, render_series
 _BINS = 8
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _HISTOGRAM = "histogram"
+_LOW, _HIGH = "lowest finite", "highest finite"
+_SLOTS = 2**22
+"""Of linear counting: 40 MB at most, and within 1 % for up to ten times as many values."""
+_EXACT = 1_000_000
+"""Up to about so many distinct strings are counted exactly, in a second query."""
 
 
-def describe_families(frame: pl.DataFrame) -> dict[str, list[dict[str, Cell]]]:
+def describe_families(frame: pl.DataFrame | pl.LazyFrame) -> dict[str, list[dict[str, Cell]]]:
     """For each dtype family the frame has columns of, one row of statistics for each column.
 
-    All statistics of all columns come out of one query. A family without columns has no entry; dtypes
-    that belong to no family (lists, structs, binary, ...) are left out.
+    All statistics come out of two queries over all columns. A family without columns has no entry;
+    dtypes that belong to no family (lists, structs, binary, ...) are left out. Means and deviations
+    have ten digits, since the last ones depend on how Polars splits a sum.
     """
+    rows = frame.lazy()
+    schema = rows.collect_schema()
     members = {
-        family: cs.expand_selector(frame, selector) for family, (selector, _) in _FAMILIES.items()
+        family: cs.expand_selector(schema, selector) for family, (selector, _) in _FAMILIES.items()
     }
-    expressions = [
-        expression.alias(_alias(column, statistic))
-        for family, columns in members.items()
-        for column in columns
-        for statistic, expression in _FAMILIES[family][1](column).items()
-    ]
-    if not expressions:
-        return {}
-    values = frame.lazy().select(expressions).collect()
+    first = _query(
+        rows,
+        {
+            (column, statistic): expression
+            for family, columns in members.items()
+            for column in columns
+            for statistic, expression in _FAMILIES[family][1](column).items()
+        },
+    )
+    second = _query(rows, dict(_second_look(members, first)))
     return {
-        family: [_row(column, _FAMILIES[family][1](column), values) for column in columns]
+        family: [_row(column, first, second) for column in columns]
         for family, columns in members.items()
         if columns
     }
 
 
-def _row(column: str, statistics: Iterable[str], values: pl.DataFrame) -> dict[str, Cell]:
+_Values = Mapping[tuple[str, str], pl.Series]
+
+
+def _query(rows: pl.LazyFrame, expressions: Mapping[tuple[str, str], pl.Expr]) -> _Values:
+    if not expressions:
+        return {}
+    numbered = {str(number): key for number, key in enumerate(expressions)}
+    values = rows.select(
+        expression.alias(number)
+        for number, expression in zip(numbered, expressions.values(), strict=True)
+    ).collect(engine="streaming")
+    return {key: values[number] for number, key in numbered.items()}
+
+
+def _second_look(
+    members: Mapping[str, Iterable[str]], first: _Values
+) -> Iterator[tuple[tuple[str, str], pl.Expr]]:
+    """What needs to know the first query's values: the bins of a histogram, an exact count."""
+    for column in members["numeric"]:
+        low, high = first[column, _LOW].item(), first[column, _HIGH].item()
+        if low is not None:
+            for number, count in enumerate(_bins(_number(column), low, high)):
+                yield (column, f"{_HISTOGRAM} {number}"), count
+    for column in members["string"]:
+        if first[column, "distinct"].item() < _EXACT:
+            yield (column, "distinct"), pl.col(column).drop_nulls().n_unique()
+
+
+def _bins(number: pl.Expr, low: float, high: float) -> Iterator[pl.Expr]:
+    """How many values fall into each of equally wide bins; the last one holds the highest value."""
+    edges = [low + (high - low) * (number_ / _BINS) for number_ in range(_BINS)]
+    for lower, upper in zip(edges, [*edges[1:], None], strict=True):
+        below = number.is_finite() if upper is None else number < upper
+        yield ((number >= lower) & below & number.is_finite()).sum()
+
+
+def _row(column: str, first: _Values, second: _Values) -> dict[str, Cell]:
     row: dict[str, Cell] = {"column": column}
-    for statistic in statistics:
-        series = values[_alias(column, statistic)]
-        drawn = statistic == _HISTOGRAM
-        row[statistic] = _draw(series.item().to_list()) if drawn else render_series(series)[0]
+    counts = [second[key].item() for key in second if key[0] == column and key[1] != "distinct"]
+    for name, statistic in first:
+        if name != column or statistic in (_LOW, _HIGH):
+            continue
+        (value,) = render_series(first[name, statistic])
+        if statistic in ("mean", "std", "mean_length") and isinstance(value, float):
+            value = float(f"{value:.10g}")
+        if statistic == "distinct":
+            exact = second.get((column, statistic))
+            value = f"≈ {value:,}" if exact is None else exact.item()
+        row[statistic] = value
+    if (column, _LOW) in first:
+        row[_HISTOGRAM] = _draw(counts)
     return row
-
-
-def _alias(column: str, statistic: str) -> str:
-    return f"{column}\0{statistic}"
 
 
 def _draw(counts: list[int]) -> str:
     """One block for each bin, as high as its share of the fullest; a bin with any value shows."""
-    top = max(counts)
+    top = max(counts, default=0)
     if not top:
         return ""
     return "".join(_BLOCKS[-(-count * (len(_BLOCKS) - 1) // top)] for count in counts)
 
 
-def _numeric(name: str) -> dict[str, pl.Expr]:
-    column = pl.col(name)
+def _number(name: str) -> pl.Expr:
     # A sum of Decimals or 128-bit integers can overflow; doubles only lose digits.
-    number = column.cast(pl.Float64)
+    return pl.col(name).cast(pl.Float64)
+
+
+def _numeric(name: str) -> dict[str, pl.Expr]:
+    column, number = pl.col(name), _number(name)
+    finite = number.filter(number.is_finite())
     return {
         "count": column.count(),
         "nulls": column.null_count(),
         "mean": number.mean(),
         "std": number.std(),
         "min": column.min(),
-        "median": number.median(),
         "max": column.max(),
-        _HISTOGRAM: number.filter(number.is_finite()).hist(bin_count=_BINS).implode(),
+        _LOW: finite.min(),
+        _HIGH: finite.max(),
     }
 
 
@@ -90,11 +144,21 @@ def _string(name: str) -> dict[str, pl.Expr]:
     return {
         "count": pl.col(name).count(),
         "nulls": pl.col(name).null_count(),
-        "distinct": pl.col(name).drop_nulls().n_unique(),
+        "distinct": _estimate_distinct(pl.col(name)),
         "min_length": length.min(),
         "mean_length": length.mean(),
         "max_length": length.max(),
     }
+
+
+def _estimate_distinct(column: pl.Expr) -> pl.Expr:
+    """The number of distinct values by linear counting over hashes, which bounds the memory.
+
+    `Expr.approx_n_unique` would do, but its answer differs from engine to engine (1.35 to 2.1).
+    """
+    taken = (column.drop_nulls().hash() % _SLOTS).n_unique().cast(pl.Float64)
+    free = pl.max_horizontal(_SLOTS - taken, pl.lit(1.0))
+    return (-_SLOTS * (free / _SLOTS).log()).round().cast(pl.Int64)
 
 
 def _boolean(name: str) -> dict[str, pl.Expr]:

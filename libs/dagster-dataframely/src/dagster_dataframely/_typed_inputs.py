@@ -72,6 +72,25 @@ def typed_ins(
     return typed
 
 
+def output_type(function: Callable[..., Any]) -> dg.DagsterType | None:
+    """The output's type for a function annotated to return a lazy frame; `None` for any other.
+
+    dagster-polars reads it to choose how it writes (0.27.12). What is returned still decides: the type
+    takes either kind of frame.
+    """
+    hint = get_type_hints(function).get("return")
+    if typing.get_origin(hint) is dg.MaterializeResult:
+        (hint,) = typing.get_args(hint)
+    if hint is not pl.LazyFrame and typing.get_origin(hint) is not dy.LazyFrame:
+        return None
+    return dg.DagsterType(
+        lambda _context, value: isinstance(value, (pl.DataFrame, pl.LazyFrame)),
+        name="LazyFrame",
+        typing_type=pl.LazyFrame,
+        description="Rows that the IO manager is handed as a lazy frame, where it takes one.",
+    )
+
+
 def _input_type(hint: Any) -> dg.DagsterType | None:
     """The type for an annotation that is a typed frame or a dictionary of them, else `None`."""
     arguments = typing.get_args(hint)

@@ -3,24 +3,30 @@
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import dagster as dg
 import dataframely as dy
 import polars as pl
 from dagster._core.decorator_utils import get_type_hints
 from dagster._core.definitions.decorators.op_decorator import is_context_provided
+from dagster._core.execution.context.system import StepExecutionContext
 from dagster._core.execution.plan.outputs import StepOutputHandle
+from dagster._core.storage.db_io_manager import DbIOManager
+from dagster._core.storage.fs_io_manager import PickledObjectFilesystemIOManager
 from dagster._utils.warnings import disable_dagster_warnings
 from dataframely._rule import RuleFactory
 
 __all__ = [
     "RuleFactory",
+    "bound_manager_kind",
     "current_run_context",
+    "current_step",
     "disable_dagster_warnings",
     "get_type_hints",
     "has_context",
     "materializable_keys",
+    "output_is_lazy",
     "rule_factories",
     "schema_rule_expressions",
     "write_through_bound_manager",
@@ -54,15 +60,31 @@ def has_context(function: Callable[..., object]) -> bool:
     return bool(is_context_provided(list(inspect.signature(function).parameters.values())))
 
 
+def current_step(function: Callable[..., Any]) -> dg.AssetExecutionContext | None:
+    """The context of the step that runs this function, or `None` in a direct invocation.
+
+    The function tells and not the asset's key, which Dagster can change after the asset is made.
+    """
+    context = _current_context()
+    if context is None:
+        return None
+    compute = context.op_execution_context.op_def.compute_fn
+    return context if getattr(compute, "decorated_fn", None) is function else None
+
+
 def current_run_context(asset_key: dg.AssetKey) -> dg.AssetExecutionContext | None:
-    """The context of the step that computes the asset, or `None` in a direct invocation."""
+    """The context of the step that computes the asset, or `None` outside of one."""
+    context = _current_context()
+    if context is None or not context.op_execution_context.has_assets_def:
+        return None
+    return context if asset_key in set(context.op_execution_context.assets_def.keys) else None
+
+
+def _current_context() -> dg.AssetExecutionContext | None:
     try:
-        context = dg.AssetExecutionContext.get()
+        return dg.AssetExecutionContext.get()
     except dg.DagsterInvariantViolationError:
         return None
-    op_context = context.op_execution_context
-    in_step = op_context.has_assets_def and asset_key in set(op_context.assets_def.keys)
-    return context if in_step else None
 
 
 def materializable_keys(context: dg.AssetExecutionContext) -> frozenset[dg.AssetKey]:
@@ -96,8 +118,35 @@ class _UnderAnotherKey(dg.OutputContext):
         return self._original.asset_spec.replace_attributes(key=self._key)
 
 
+def _output(
+    context: dg.AssetExecutionContext, asset_key: dg.AssetKey
+) -> tuple[StepExecutionContext, StepOutputHandle]:
+    step = context.get_step_execution_context()
+    assets_def = context.op_execution_context.assets_def
+    output_name = assets_def.get_output_name_for_asset_key(asset_key)
+    return step, StepOutputHandle(step_key=step.step.key, output_name=output_name)
+
+
+def output_is_lazy(context: dg.AssetExecutionContext, asset_key: dg.AssetKey) -> bool:
+    """Whether the Dagster type of the asset's output stands for a `pl.LazyFrame`."""
+    step, handle = _output(context, asset_key)
+    return bool(step.get_output_context(handle).dagster_type.typing_type is pl.LazyFrame)
+
+
+def bound_manager_kind(
+    context: dg.AssetExecutionContext, asset_key: dg.AssetKey
+) -> Literal["database", "keeps the object", "other"]:
+    """What the manager of the asset does with an object, as far as Dagster's own classes tell."""
+    step, handle = _output(context, asset_key)
+    manager = step.get_io_manager(handle)
+    if isinstance(manager, DbIOManager):
+        return "database"
+    keeps = isinstance(manager, (dg.InMemoryIOManager, PickledObjectFilesystemIOManager))
+    return "keeps the object" if keeps else "other"
+
+
 def write_through_bound_manager(
-    context: dg.AssetExecutionContext, key: dg.AssetKey, frame: pl.DataFrame
+    context: dg.AssetExecutionContext, key: dg.AssetKey, frame: pl.DataFrame | pl.LazyFrame
 ) -> Mapping[str, dg.MetadataValue]:
     """Store a frame under another key through the IO manager the running asset is bound to.
 
@@ -105,12 +154,10 @@ def write_through_bound_manager(
     same partition, definition metadata, resource config and Dagster type. No event is recorded for
     the other key. What the manager says about the output comes back.
     """
-    step = context.get_step_execution_context()
-    assets_def = context.op_execution_context.assets_def
-    output_name = assets_def.get_output_name_for_asset_key(context.asset_key)
-    handle = StepOutputHandle(step_key=step.step.key, output_name=output_name)
+    step, handle = _output(context, context.asset_key)
     output_context = _UnderAnotherKey(step.get_output_context(handle), key)
-    handled = step.get_io_manager(handle).handle_output(output_context, frame)
+    # Dagster annotates it as returning nothing, but a manager may be a generator.
+    handled: Any = step.get_io_manager(handle).handle_output(output_context, frame)
     if inspect.isgenerator(handled):
         for _event in handled:
             pass

@@ -27,6 +27,7 @@ __all__ = [
     "QuarantineKeyCollisionError",
     "ReservedColumnError",
     "ReturnValueError",
+    "StagingError",
     "ValidationAbortError",
 ]
 
@@ -254,6 +255,17 @@ class QuarantineDirError(_RunError):
             "`DAGSTER_DATAFRAMELY_QUARANTINE_DIR` to a directory, or use `dd.testing.invoke`."
         )
         self.asset = asset
+
+
+class StagingError(_RunError):
+    """The rows of a lazy frame do not fit where they are staged; nothing was written."""
+
+    def __init__(self, directory: str) -> None:
+        super().__init__(
+            f"No space is left in {_end_of(directory)} to stage the rows of a lazy frame: about one "
+            "copy of the table. Set `temp_dir` to a directory with more. Nothing was written."
+        )
+        self.directory = directory
 
 
 class QuarantineKeyCollisionError(_RunError):

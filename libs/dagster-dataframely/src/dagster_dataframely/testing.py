@@ -89,8 +89,9 @@ def invoke(
     def capture(frame: pl.DataFrame) -> None:
         result.quarantine = frame
 
-    if isinstance(asset.partitions_def, dg.MultiPartitionsDefinition) and partition_key is not None:
-        partition_key = asset.partitions_def.get_partition_key_from_str(partition_key)
+    grid = asset.partitions_def
+    if isinstance(grid, dg.MultiPartitionsDefinition) and partition_key is not None:
+        partition_key = grid.get_partition_key_from_str(partition_key)
     context = dg.build_asset_context(
         partition_key=partition_key, resources=dict(resources) if resources else None
     )

@@ -5,6 +5,7 @@ Three arrangements are meant: a `@dg.asset` that yields from `process`; a plain 
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -14,6 +15,7 @@ import polars as pl
 from upath import UPath
 
 from dagster_dataframely import _checks, _columns, _names, _quarantine
+from dagster_dataframely._handover import choose_hand_over
 from dagster_dataframely._process import (
     AssetYield,
     Declaration,
@@ -25,6 +27,7 @@ from dagster_dataframely._quarantine import QuarantineWriter, delegating_writer
 from dagster_dataframely._rules import read_schema
 from dagster_dataframely._settings import SettingArguments, Settings
 from dagster_dataframely._severities import Severity
+from dagster_dataframely._upstream import current_run_context
 from dagster_dataframely._validation import evaluate as _evaluate
 
 __all__ = [
@@ -291,7 +294,11 @@ def process(
         ```
     """
     declaration = _declare(schema, valid_key, severities, settings)
-    yield from _process(declaration, returned, Surroundings(quarantine_writer, partition_key))
+    surroundings = Surroundings(quarantine_writer, partition_key)
+    if (context := current_run_context(declaration.asset_key)) is not None:
+        hand_over = choose_hand_over(context, declaration.asset_key)
+        surroundings = replace(surroundings, hand_over=hand_over, log=context.log.info)
+    yield from _process(declaration, returned, surroundings)
 
 
 def evaluate(

@@ -1,0 +1,44 @@
+"""What kind of frame an IO manager is handed, so that it never gets one it would refuse."""
+
+from collections.abc import Callable
+
+import dagster as dg
+import polars as pl
+
+from dagster_dataframely._upstream import bound_manager_kind, output_is_lazy
+
+Frame = pl.DataFrame | pl.LazyFrame
+HandOver = Callable[[Frame], Frame]
+
+
+def to_data_frame(frame: Frame) -> pl.DataFrame:
+    """The rows in memory."""
+    return frame if isinstance(frame, pl.DataFrame) else frame.collect(engine="streaming")
+
+
+def to_lazy_frame(frame: Frame) -> pl.LazyFrame:
+    """A plan over the rows, wherever they are."""
+    return frame.lazy()
+
+
+def to_lazy_frame_in_memory(frame: Frame) -> pl.LazyFrame:
+    """A plan over rows in memory, which needs no file."""
+    return to_data_frame(frame).lazy()
+
+
+def choose_hand_over(context: dg.AssetExecutionContext, asset_key: dg.AssetKey) -> HandOver:
+    """What the manager that an asset of the step is bound to takes, given the output's Dagster type.
+
+    dagster-polars chooses how it writes by the type and not by the object (0.27.12). A manager that
+    pickles, or keeps, what it gets would outlive the staged rows. A database manager has no handler
+    for a lazy frame (0.29.27).
+    """
+    if not output_is_lazy(context, asset_key):
+        return to_data_frame
+    match bound_manager_kind(context, asset_key):
+        case "database":
+            return to_data_frame
+        case "keeps the object":
+            return to_lazy_frame_in_memory
+        case _:
+            return to_lazy_frame

@@ -1,0 +1,164 @@
+"""A lazy plan and its `SchemaRules` to a `Verdict`, in memory that does not grow with the rows.
+
+Only one bit is kept in memory for each row and each rule that looks at several rows, and one more for
+each row.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from dagster_dataframely._rules import PRIMARY_KEY, Rule, SchemaRules
+from dagster_dataframely._staging import stage_rows
+from dagster_dataframely._validation import (
+    SURVIVES,
+    Verdict,
+    evaluate_flags,
+    flag_expression,
+    is_row_wise,
+    settle,
+    volatile_rules,
+)
+
+BUCKET_ROWS = 8_000_000
+"""How many rows' keys are compared at a time; they are in memory together."""
+
+_INDEX = "dy_index"
+
+Log = Callable[[str], None]
+
+
+def evaluate_plan(
+    plan: pl.LazyFrame, rules: SchemaRules, folder: Path, *, sample: int, log: Log
+) -> Verdict[pl.LazyFrame]:
+    """Run a plan once into a file, with the rules that look at one row, and do the rest from there.
+
+    The verdict's frames are lazy and read the file, so they are good as long as the folder is there.
+    """
+    staged = _stage(plan.select(rules.column_names), rules, folder, log)
+    for rule in filter(_is_uniqueness, rules.rules):
+        with _timed(f"Looked for duplicates under `{rule.name}`", staged.height, log):
+            staged = staged.with_flags(_unique_flag(staged, rules, rule))
+    with _timed("Evaluated the other rules and split the rows", staged.height, log):
+        return _conclude(_settle(_evaluate_others(staged, rules), rules), rules, sample)
+
+
+@contextmanager
+def _timed(phase: str, rows: int, log: Log) -> Iterator[None]:
+    start = time.monotonic()
+    yield
+    log(f"{phase}: {rows:,} rows in {time.monotonic() - start:.1f} s.")
+
+
+@dataclass(frozen=True)
+class _Staged:
+    """Rows on disk with the flags of some rules, and the flags of the others in memory."""
+
+    rows: pl.LazyFrame
+    schema: pl.Schema
+    """The table's own columns."""
+    on_disk: frozenset[str]
+    """The names of the rules whose flags are columns of the file."""
+    flags: pl.DataFrame
+    height: int
+
+    def with_flags(self, flags: pl.DataFrame) -> "_Staged":
+        merged = flags if self.flags.width == 0 else self.flags.with_columns(flags.get_columns())
+        return _Staged(self.rows, self.schema, self.on_disk, merged, self.height)
+
+    @property
+    def table(self) -> pl.LazyFrame:
+        return self.rows.select(self.schema.names())
+
+    @property
+    def everything(self) -> pl.LazyFrame:
+        """The table with a flag for each rule evaluated so far."""
+        return self.rows.with_columns(self.flags.get_columns())
+
+
+def _stage(table: pl.LazyFrame, rules: SchemaRules, folder: Path, log: Log) -> _Staged:
+    schema = table.collect_schema()
+    row_wise = [
+        rule
+        for rule in rules.rules
+        if not _is_uniqueness(rule) and is_row_wise(rule.expression, schema)
+    ]
+    flagged = table.with_columns(flag_expression(rule) for rule in row_wise)
+    rows = stage_rows(flagged, folder, log)
+    height = rows.select(pl.len()).collect().item()
+    return _Staged(rows, schema, frozenset(r.name for r in row_wise), pl.DataFrame(), height)
+
+
+def _unique_flag(staged: _Staged, rules: SchemaRules, rule: Rule) -> pl.DataFrame:
+    """A uniqueness rule, by buckets of keys that hash alike: equal keys share a bucket."""
+    key = rules.primary_key if rule.column is None else [rule.column]
+    buckets = -(-staged.height // BUCKET_ROWS)
+    if buckets <= 1:
+        return _collect(staged.table.select(flag_expression(rule)))
+    flag = pl.repeat(value=True, n=staged.height, dtype=pl.Boolean, eager=True)
+    keys = staged.rows.select(key).with_row_index(_INDEX)
+    for bucket in range(buckets):
+        members = _collect(keys.filter(pl.struct(key).hash() % buckets == bucket))
+        duplicates = members.filter(~rule.expression)[_INDEX]
+        flag = flag.scatter(duplicates, False)
+    return flag.alias(rule.name).to_frame()
+
+
+def _evaluate_others(staged: _Staged, rules: SchemaRules) -> _Staged:
+    """Rules over several rows, on just the columns they name: Polars reads no others."""
+    others = [
+        rule for rule in rules.rules if not _is_uniqueness(rule) and rule.name not in staged.on_disk
+    ]
+    return staged.with_flags(evaluate_flags(staged.table, others)) if others else staged
+
+
+def _settle(staged: _Staged, rules: SchemaRules) -> _Staged:
+    """Add the flag that says which rows survive."""
+    survives = pl.all_horizontal(True, *(rule.name for rule in rules.error_rules))
+    mask = _collect(staged.everything.select(survives.alias(SURVIVES)))[SURVIVES]
+    if mask.len() != staged.height:
+        # Without a column in it, the selection gives one value.
+        mask = pl.repeat(value=True, n=staged.height, dtype=pl.Boolean, eager=True)
+    if not mask.all():
+        volatile = volatile_rules(rules, staged.schema)
+        flags, mask = settle(staged.table, staged.flags, mask, volatile)
+        staged = staged.with_flags(flags) if flags.width else staged
+    return staged.with_flags(mask.alias(SURVIVES).to_frame())
+
+
+def _conclude(staged: _Staged, rules: SchemaRules, sample: int) -> Verdict[pl.LazyFrame]:
+    everything = staged.everything
+    names = [rule.name for rule in rules.rules]
+    failures = _collect(everything.select(pl.col(SURVIVES, *names).not_().sum())).row(0, named=True)
+    error_count = failures.pop(SURVIVES)
+    survivors = everything.filter(SURVIVES) if error_count else everything
+    return Verdict(
+        rows_in=staged.height,
+        error_count=error_count,
+        survivors=survivors.select(rules.column_names),
+        error_rows=everything.filter(~pl.col(SURVIVES)).select(*rules.column_names, *names),
+        counts=failures,
+        samples={
+            name: _first_failures(everything, name, sample).select(rules.column_names)
+            for name, count in failures.items()
+            if count
+        },
+    )
+
+
+def _first_failures(everything: pl.LazyFrame, name: str, sample: int) -> pl.DataFrame:
+    return _collect(everything.filter(~pl.col(name)).head(sample))
+
+
+def _is_uniqueness(rule: Rule) -> bool:
+    if rule.written_by_hand:
+        return False
+    return rule.name == PRIMARY_KEY if rule.column is None else rule.name == f"{rule.column}|unique"
+
+
+def _collect(frame: pl.LazyFrame) -> pl.DataFrame:
+    return frame.collect(engine="streaming")

@@ -1,0 +1,189 @@
+"""The streaming engine gives what the one in memory gives, and keeps the rows on disk."""
+
+import errno
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import dataframely as dy
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from dagster_dataframely import _streaming
+from dagster_dataframely._rules import read_schema
+from dagster_dataframely._staging import stage_rows, staging_folder
+from dagster_dataframely._statistics import describe_families
+from dagster_dataframely._streaming import evaluate_plan
+from dagster_dataframely._validation import Verdict, evaluate, rule_combinations
+from dagster_dataframely.data import OrdersSchema, invalid_orders, valid_orders
+from dagster_dataframely.errors import StagingError
+
+
+class Groups(dy.Schema):
+    """A composite key with a nullable unique column beside it, and rules over several rows."""
+
+    a = dy.Int64(primary_key=True)
+    b = dy.String(primary_key=True)
+    code = dy.Float64(nullable=True, unique=True, allow_nan=True)
+
+    @dy.rule()
+    def groups_have_two_rows(cls) -> pl.Expr:
+        return pl.len().over("b") >= 2
+
+    @dy.rule()
+    def codes_are_small(cls) -> pl.Expr:
+        return cls.code.col.max() < 1000
+
+
+NULLS_AND_DUPLICATES = pl.DataFrame(
+    {
+        "a": [1, 1, 1, 2, 2, 3, 3, 4, 5, 6],
+        "b": ["x", "x", "y", "x", "y", "z", "z", "y", "x", "w"],
+        "code": [None, 1.0, None, float("nan"), -float("nan"), 0.0, -0.0, 5.0, 6.0, 7.0],
+    }
+)
+"""A key twice, two nulls, two NaNs and two zeros under `unique`, and groups that get too small."""
+
+CASES: list[tuple[type[dy.Schema], pl.DataFrame]] = [
+    (OrdersSchema, invalid_orders()),
+    (OrdersSchema, valid_orders()),
+    (OrdersSchema, valid_orders().clear()),
+    (Groups, NULLS_AND_DUPLICATES),
+    (Groups, NULLS_AND_DUPLICATES.clear()),
+]
+
+
+def assert_same(
+    streamed: Verdict[pl.LazyFrame], expected: Verdict[pl.DataFrame], schema: type[dy.Schema]
+) -> None:
+    rules = read_schema(schema)
+    assert streamed.rows_in == expected.rows_in
+    assert streamed.error_count == expected.error_count
+    assert streamed.counts == expected.counts
+    for half in ("survivors", "error_rows"):
+        found, wanted = getattr(streamed, half), getattr(expected, half)
+        assert isinstance(found, pl.LazyFrame)
+        assert_frame_equal(found.collect(), wanted)
+    assert streamed.samples.keys() == expected.samples.keys()
+    for name, sample in expected.samples.items():
+        assert_frame_equal(streamed.samples[name], sample)
+    assert rule_combinations(streamed.error_rows, rules) == rule_combinations(
+        expected.error_rows, rules
+    )
+    assert describe_families(streamed.survivors) == describe_families(expected.survivors)
+
+
+@pytest.mark.parametrize("bucket_rows", [1, 3, 100])
+@pytest.mark.parametrize(("schema", "frame"), CASES)
+def test_verdict_equals_the_one_in_memory(
+    schema: type[dy.Schema],
+    frame: pl.DataFrame,
+    bucket_rows: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_streaming, "BUCKET_ROWS", bucket_rows)
+    rules = read_schema(schema)
+    streamed = evaluate_plan(frame.lazy(), rules, tmp_path, sample=3, log=lambda _line: None)
+    assert_same(streamed, evaluate(frame, rules, sample=3), schema)
+
+
+def test_a_schema_without_rules_keeps_every_row(tmp_path: Path) -> None:
+    schema = type("Free", (dy.Schema,), {"a": dy.Int64(nullable=True)})
+    frame = pl.DataFrame({"a": [1, None]})
+    verdict = evaluate_plan(
+        frame.lazy(), read_schema(schema), tmp_path, sample=3, log=lambda _line: None
+    )
+    assert_frame_equal(verdict.survivors.lazy().collect(), frame)
+    assert (verdict.rows_in, verdict.error_count) == (2, 0)
+
+
+def test_each_phase_is_a_line_with_rows_bytes_and_seconds(tmp_path: Path) -> None:
+    lines: list[str] = []
+    frame = NULLS_AND_DUPLICATES.lazy()
+    evaluate_plan(frame, read_schema(Groups), tmp_path, sample=1, log=lines.append)
+    (size,) = {path.stat().st_size for path in tmp_path.iterdir()}
+    assert [line.split(" in ")[0] for line in lines] == [
+        f"Staged 10 rows, {size:,} bytes,",
+        "Looked for duplicates under `code|unique`: 10 rows",
+        "Looked for duplicates under `primary_key`: 10 rows",
+        "Evaluated the other rules and split the rows: 10 rows",
+    ]
+    assert all(line.endswith(" s.") for line in lines)
+
+
+def full_disk(*_args: Any, **_kwargs: Any) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def full_disk_as_polars_says_it(*_args: Any, **_kwargs: Any) -> None:
+    message = "No space left on device (os error 28)"
+    raise pl.exceptions.ComputeError(message)
+
+
+@pytest.mark.parametrize("sink", [full_disk, full_disk_as_polars_says_it])
+def test_a_full_disk_is_named_and_nothing_stays(
+    sink: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pl.LazyFrame, "sink_parquet", sink)
+    with (
+        pytest.raises(StagingError, match="Set `temp_dir`") as raised,
+        staging_folder(tmp_path) as folder,
+    ):
+        stage_rows(pl.LazyFrame({"a": [1]}), folder, lambda _line: None)
+    assert raised.value.directory == str(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_error_of_the_sink_passes_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_args: Any, **_kwargs: Any) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(pl.LazyFrame, "sink_parquet", fail)
+    with pytest.raises(OSError, match="Input/output error"), staging_folder(tmp_path) as folder:
+        stage_rows(pl.LazyFrame({"a": [1]}), folder, lambda _line: None)
+
+
+LEAVE_A_FOLDER = """
+import os, sys
+from pathlib import Path
+from dagster_dataframely._staging import staging_folder
+with staging_folder(Path(sys.argv[1])) as folder:
+    Path(folder, "rows.parquet").write_bytes(b"half a file")
+    os._exit(9)
+"""
+
+
+def test_the_folder_of_a_killed_process_is_removed_by_the_next_run(tmp_path: Path) -> None:
+    killed = subprocess.run([sys.executable, "-c", LEAVE_A_FOLDER, str(tmp_path)], check=False)
+    assert killed.returncode == 9
+    (orphan,) = tmp_path.iterdir()
+    (tmp_path / "someone's own folder").mkdir()
+    with staging_folder(tmp_path) as folder:
+        assert {path.name for path in tmp_path.iterdir()} == {folder.name, "someone's own folder"}
+    assert not orphan.exists()
+
+
+def test_the_folder_of_a_running_process_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_process: int, _signal: int) -> None:
+        raise PermissionError
+
+    with staging_folder(tmp_path) as first:
+        with staging_folder(tmp_path) as second:
+            assert {first, second} == set(tmp_path.iterdir())
+        monkeypatch.setattr(os, "kill", refuse)
+        with staging_folder(tmp_path):
+            assert first.exists()
+
+
+def test_without_a_directory_the_systems_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    with staging_folder(None) as folder:
+        assert folder.parent == Path(tempfile.gettempdir())
