@@ -77,16 +77,20 @@ def assert_same(
     assert describe_families(streamed.survivors) == describe_families(expected.survivors)
 
 
+@pytest.mark.parametrize("most_repeated", [0, 100])
 @pytest.mark.parametrize("bucket_rows", [1, 3, 100])
 @pytest.mark.parametrize(("schema", "frame"), CASES)
 def test_verdict_equals_the_one_in_memory(
     schema: type[dy.Schema],
     frame: pl.DataFrame,
     bucket_rows: int,
+    most_repeated: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(_streaming, "BUCKET_ROWS", bucket_rows)
+    monkeypatch.setattr(_streaming, "HASHES", bucket_rows)
+    monkeypatch.setattr(_streaming, "MOST_REPEATED", most_repeated)
     rules = read_schema(schema)
     streamed = evaluate_plan(frame.lazy(), rules, tmp_path, sample=3, log=lambda _line: None)
     assert_same(streamed, evaluate(frame, rules, sample=3), schema)

@@ -1,5 +1,6 @@
 """The order of events in one run: the policy of the six exits, and nothing else."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -105,7 +106,7 @@ def process(
     # Staged rows have to be there until the IO manager has written them, after the `yield`.
     with _verdict(declaration, result.frame, surroundings) as verdict:
         if not verdict.error_count:
-            yield _materialize(declaration, result, verdict, surroundings)
+            yield from _materialize(declaration, result, verdict, surroundings)
             yield columns_check
             yield from declaration.rule_checks(verdict, own_severity)
         elif surroundings.writer is None:
@@ -161,7 +162,7 @@ def _set_aside(
     rules = declaration.rules
     quarantined = surroundings.hand_over(quarantine_frame(verdict.error_rows, rules))
     address = cast("QuarantineWriter", surroundings.writer)(quarantined)
-    surroundings.log(f"Wrote {verdict.error_count:,} error rows to {address}.")
+    surroundings.log(f"Error rows written to {address}: {verdict.error_count:,} rows.")
     if not verdict.survivor_count:
         at = {_names.QUARANTINE_ADDRESS: dg.MetadataValue.text(address)}
         yield columns_check._replace(metadata={**columns_check.metadata, **at})
@@ -173,7 +174,7 @@ def _set_aside(
             address=address,
         )
     metadata = quarantine_metadata(rules, declaration.settings, verdict, quarantined, address)
-    yield _materialize(declaration, result, verdict, surroundings, metadata)
+    yield from _materialize(declaration, result, verdict, surroundings, metadata)
     yield columns_check
     yield from declaration.rule_checks(verdict, always_warn)
 
@@ -184,7 +185,7 @@ def _materialize(
     verdict: Verdict[Any],
     surroundings: Surroundings,
     metadata: Mapping[str, Any] | None = None,
-) -> dg.MaterializeResult[Any]:
+) -> Iterator[dg.MaterializeResult[Any]]:
     """Goes before the check results: Dagster ties each to the latest materialization (1.13)."""
     own = materialization_metadata(
         declaration.rules,
@@ -198,12 +199,18 @@ def _materialize(
         # `MaterializeResult`; nothing replaces what the context is told (1.13).
         column_schema = {_names.COLUMN_SCHEMA: own[_names.COLUMN_SCHEMA]}
         run_context.add_asset_metadata(column_schema, asset_key=declaration.asset_key)
-    return dg.MaterializeResult(
+    start = time.monotonic()
+    yield dg.MaterializeResult(
         asset_key=declaration.asset_key,
         value=surroundings.hand_over(verdict.survivors),
         metadata={**result.metadata, **own, **(metadata or {})},
         tags=result.tags,
         data_version=result.data_version,
+    )
+    # Dagster comes back for the next event when the IO manager has written.
+    seconds = time.monotonic() - start
+    surroundings.log(
+        f"Surviving rows handed over: {verdict.survivor_count:,} rows in {seconds:.1f} s."
     )
 
 

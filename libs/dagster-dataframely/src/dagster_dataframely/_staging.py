@@ -1,6 +1,8 @@
 """Rows on disk while a run needs them: a folder of its own, removed however the run ends."""
 
+import atexit
 import errno
+import functools
 import os
 import re
 import shutil
@@ -28,10 +30,15 @@ def staging_folder(temp_dir: Path | None) -> Iterator[Path]:
     parent = Path(tempfile.gettempdir() if temp_dir is None else temp_dir)
     owner = f"{_PREFIX}-{socket.gethostname()}-"
     _remove_orphans(parent, owner)
-    with tempfile.TemporaryDirectory(
-        prefix=f"{owner}{os.getpid()}-", dir=parent, ignore_cleanup_errors=True
-    ) as folder:
-        yield Path(folder)
+    folder = Path(tempfile.mkdtemp(prefix=f"{owner}{os.getpid()}-", dir=parent))
+    remove = functools.partial(shutil.rmtree, folder, ignore_errors=True)
+    # Where an IO manager fails, Dagster keeps the generator that waits here for as long as the error.
+    atexit.register(remove)
+    try:
+        yield folder
+    finally:
+        remove()
+        atexit.unregister(remove)
 
 
 def stage_rows(plan: pl.LazyFrame, folder: Path, log: Callable[[str], None]) -> pl.LazyFrame:

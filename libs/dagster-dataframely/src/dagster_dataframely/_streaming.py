@@ -26,8 +26,12 @@ from dagster_dataframely._validation import (
 
 BUCKET_ROWS = 8_000_000
 """How many rows' keys are compared at a time; they are in memory together."""
+HASHES = 25_000_000
+"""How many hashes of keys are sorted at a time: 200 MB."""
+MOST_REPEATED = 1_000_000
+"""Up to how many repeated hashes the other rows are left out before keys are compared."""
 
-_INDEX = "dy_index"
+_INDEX, _HASH = "dy_index", "dy_hash"
 
 Log = Callable[[str], None]
 
@@ -94,18 +98,37 @@ def _stage(table: pl.LazyFrame, rules: SchemaRules, folder: Path, log: Log) -> _
 
 
 def _unique_flag(staged: _Staged, rules: SchemaRules, rule: Rule) -> pl.DataFrame:
-    """A uniqueness rule, by buckets of keys that hash alike: equal keys share a bucket."""
+    """A uniqueness rule: Dataframely's own expression, on the rows whose key hashes like another's."""
     key = rules.primary_key if rule.column is None else [rule.column]
-    buckets = -(-staged.height // BUCKET_ROWS)
-    if buckets <= 1:
+    if staged.height <= BUCKET_ROWS:
         return _collect(staged.table.select(flag_expression(rule)))
     flag = pl.repeat(value=True, n=staged.height, dtype=pl.Boolean, eager=True)
     keys = staged.rows.select(key).with_row_index(_INDEX)
+    keys = keys.with_columns(pl.struct(key).hash().alias(_HASH))
+    repeated, suspects = _repeated_hashes(keys.select(_HASH), staged.height)
+    if repeated.len() <= MOST_REPEATED:
+        keys = keys.join(repeated.to_frame().lazy(), on=_HASH, how="semi")
+    buckets = -(-suspects // BUCKET_ROWS)
     for bucket in range(buckets):
-        members = _collect(keys.filter(pl.struct(key).hash() % buckets == bucket))
+        # Keys that are equal hash alike, so they share a bucket.
+        members = _collect(keys.filter(pl.col(_HASH) % buckets == bucket))
         duplicates = members.filter(~rule.expression)[_INDEX]
         flag = flag.scatter(duplicates, False)
     return flag.alias(rule.name).to_frame()
+
+
+def _repeated_hashes(hashes: pl.LazyFrame, rows: int) -> tuple[pl.Series, int]:
+    """The hashes that occur more than once, and how many rows have one of them."""
+    buckets = -(-rows // HASHES)
+    repeated = []
+    suspects = 0
+    for bucket in range(buckets):
+        members = _collect(hashes.filter(pl.col(_HASH) % buckets == bucket))[_HASH].sort()
+        again = members == members.shift()
+        found = members.filter(again).unique()
+        suspects += found.len() + int(again.sum() or 0)
+        repeated.append(found)
+    return pl.concat(repeated), suspects
 
 
 def _evaluate_others(staged: _Staged, rules: SchemaRules) -> _Staged:
