@@ -35,7 +35,7 @@ def evaluate(
     defs: dg.Definitions,
     instance: dg.DagsterInstance,
     cursor: Any = None,
-) -> dg.EvaluateAutomationConditionsResult:
+) -> Any:
     # Without a selection Dagster 1.13 builds one with an argument that is in beta, and warns.
     return dg.evaluate_automation_conditions(
         defs, instance=instance, cursor=cursor, asset_selection=dg.AssetSelection.all()

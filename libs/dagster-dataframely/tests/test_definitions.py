@@ -320,14 +320,7 @@ def test_an_argument_does_what_it_does_on_a_plain_asset(argument: str) -> None:
     assert plain(**arguments) != plain(**undecided())
 
 
-def test_every_argument_of_a_plain_asset_is_taken_or_refused() -> None:
-    parameters = inspect.signature(dg.asset).parameters
-    upstream = {
-        name
-        for name, parameter in parameters.items()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-    }
-    assert upstream == DagsterArguments.__annotations__.keys() | REFUSED.keys()
+def test_an_argument_is_taken_or_refused_or_a_setting() -> None:
     assert not DagsterArguments.__annotations__.keys() & REFUSED.keys()
     assert not DagsterArguments.__annotations__.keys() & SettingArguments.__annotations__.keys()
     assert GIVEN.keys() == DagsterArguments.__annotations__.keys()

@@ -111,17 +111,18 @@ def file_writer(
     return write
 
 
-def _write_whole(frame: pl.DataFrame, path: UPath | Path) -> None:
+def _write_whole(frame: pl.DataFrame, path: UPath) -> None:
     """Write a file so that an older one stays as it was until this one is complete."""
-    if not isinstance(path, Path):
+    if path.protocol not in ("", "file", "local"):
         # An object store shows an object when it is complete.
         with path.open("wb") as file:
             frame.write_parquet(file)
         return
-    unfinished = path.with_name(f".{path.name}.unfinished")
+    whole = Path(path.path)
+    unfinished = whole.with_name(f".{whole.name}.unfinished")
     try:
         frame.write_parquet(unfinished)
-        unfinished.replace(path)
+        unfinished.replace(whole)
     finally:
         unfinished.unlink(missing_ok=True)
 
