@@ -1,7 +1,7 @@
 """`dy.DataFrame[S]` and `dy.LazyFrame[S]` annotations to Dagster types."""
 
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import dagster as dg
@@ -53,7 +53,7 @@ def dagster_type(schema: type[dy.Schema], *, lazy: bool = False) -> dg.DagsterTy
         ```
     """
     frame_type = pl.LazyFrame if lazy else pl.DataFrame
-    return _build_type(read_schema(schema), frame_type, frame_type, lambda value: [("", value)])
+    return _build_type(read_schema(schema), frame_type, frame_type)
 
 
 def typed_ins(
@@ -95,44 +95,35 @@ def _input_type(hint: Any) -> dg.DagsterType | None:
     """The type for an annotation that is a typed frame or a dictionary of them, else `None`."""
     arguments = typing.get_args(hint)
     if (frame_type := _FRAMES.get(typing.get_origin(hint))) is not None:
-        return _build_type(
-            read_schema(arguments[0]), frame_type, frame_type, lambda value: [("", value)]
-        )
+        return _build_type(read_schema(arguments[0]), frame_type, frame_type)
     if typing.get_origin(hint) is dict:
         key_type, value_hint = arguments
         if (frame_type := _FRAMES.get(typing.get_origin(value_hint))) is not None:
             (schema,) = typing.get_args(value_hint)
             python_type = dict.__class_getitem__((key_type, frame_type))
-            return _build_type(read_schema(schema), frame_type, python_type, _by_partition)
+            return _build_type(read_schema(schema), frame_type, python_type)
     return None
-
-
-def _by_partition(value: Any) -> Iterator[tuple[str, Any]]:
-    if not isinstance(value, dict):
-        yield "", value
-        return
-    for key, frame in value.items():
-        yield f"partition `{key}`: ", frame
 
 
 def _build_type(
     rules: SchemaRules,
     frame_type: type[pl.DataFrame | pl.LazyFrame],
     python_type: Any,
-    frames: Callable[[Any], Any],
 ) -> dg.DagsterType:
-    def check(_context: dg.TypeCheckContext, value: Any) -> dg.TypeCheck:
-        for where, frame in frames(value):
-            if not isinstance(frame, frame_type):
-                found = f"`{type(frame).__name__}`, expected a `pl.{frame_type.__name__}`"
-                return dg.TypeCheck(success=False, description=f"{where}found a {found}")
-            if mismatches := rules.mismatches(frame.collect_schema()):
-                return dg.TypeCheck(
-                    success=False, description=f"{where}{_describe(rules, mismatches)}"
-                )
-        return dg.TypeCheck(success=True)
-
     is_dict = python_type is not frame_type
+
+    def check(_context: dg.TypeCheckContext, value: Any) -> dg.TypeCheck:
+        if not is_dict:
+            problem = _problem(rules, frame_type, value)
+        elif not isinstance(value, dict):
+            problem = f"found a `{type(value).__name__}`, expected a dictionary by partition"
+        else:
+            problems = {key: _problem(rules, frame_type, frame) for key, frame in value.items()}
+            problem = next(
+                (f"partition `{k}`: {text}" for k, text in problems.items() if text), None
+            )
+        return dg.TypeCheck(success=problem is None, description=problem)
+
     kind = "Lazy" if frame_type is pl.LazyFrame else ""
     return dg.DagsterType(
         check,
@@ -140,6 +131,16 @@ def _build_type(
         typing_type=python_type,
         description=f"Polars frames with the columns and dtypes of schema `{rules.name}`.",
     )
+
+
+def _problem(
+    rules: SchemaRules, frame_type: type[pl.DataFrame | pl.LazyFrame], frame: object
+) -> str | None:
+    """What is wrong with one frame, or `None`."""
+    if not isinstance(frame, frame_type):
+        return f"found a `{type(frame).__name__}`, expected a `pl.{frame_type.__name__}`"
+    mismatches = rules.mismatches(frame.collect_schema())
+    return _describe(rules, mismatches) if mismatches else None
 
 
 def _describe(rules: SchemaRules, mismatches: list[ColumnMismatch]) -> str:
