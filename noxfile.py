@@ -36,11 +36,26 @@ nox.options.default_venv_backend = "uv"
 nox.options.download_python = "never"
 
 
-def sync(session: nox.Session) -> None:
+def sync(session: nox.Session, *options: str) -> None:
     """Install exactly what `uv.lock` says into the session's environment."""
     venv = session.virtualenv.location
-    command = ["uv", "sync", "--frozen", f"--python={venv}"]
+    command = ["uv", "sync", "--frozen", f"--python={venv}", *options]
     session.run_install(*command, env={"UV_PROJECT_ENVIRONMENT": venv})
+
+
+def install_browser(session: nox.Session) -> None:
+    """Install Debian's Chromium where there is none, as a machine that runs checks as root can."""
+    browsers = filter(shutil.which, ["chromium", "chromium-browser", "google-chrome"])
+    if shutil.which("chromedriver") and any(browsers):
+        return
+    packages = ["chromium", "chromium-driver"]
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        session.error(
+            f"Chromium and chromedriver are missing: apt-get install {' '.join(packages)}"
+        )
+    session.run("apt-get", "update", "-qq", external=True)
+    options = ["install", "-y", "-qq", "--no-install-recommends"]
+    session.run("apt-get", *options, *packages, external=True)
 
 
 @nox.session(python=OLDEST)
@@ -103,8 +118,40 @@ def package(session: nox.Session) -> None:
     session.run("pytest", "-n2", f"{LIBRARY}/tests", *session.posargs)
 
 
+@nox.session(python=OLDEST)
+def docs(session: nox.Session) -> None:
+    """Run the site's examples, build it strictly, and look at each page in a browser."""
+    sync(session, "--group=docs")
+    install_browser(session)
+    session.run("zizmor", "--offline", "--quiet", ".github")
+    schema = "--builtin-schema=vendor.github-workflows"
+    session.run("check-jsonschema", schema, ".github/workflows/ci.yml")
+    session.run("mypy", "docs/checks")
+    examples = [f"{LIBRARY}/tests/test_examples.py", "docs/snippets/testing_orders.py"]
+    session.run("pytest", "-n2", "tests", *examples, *session.posargs)
+    session.run("mkdocs", "build", "--strict")
+    session.run("pytest", "docs/checks")
+
+
+@nox.session(python=OLDEST, default=False)
+def screenshots(session: nox.Session) -> None:
+    """Take the site's pictures of Dagster's UI, after a run of the main job."""
+    sync(session, "--group=docs")
+    install_browser(session)
+    session.env["WAREHOUSE_DIR"] = str(Path(session.create_tmp(), "warehouse"))
+    session.run("python", "-m", "warehouse")
+    session.run("python", "docs/checks/take_screenshots.py")
+
+
 @nox.session(python=OLDEST, default=False)
 def serve(session: nox.Session) -> None:
     """Serve what the main job left in Dagster's UI."""
     sync(session)
     session.run("python", "-m", "warehouse", "serve", *session.posargs)
+
+
+@nox.session(python=OLDEST, default=False)
+def deployment(session: nox.Session) -> None:
+    """Start the example's deployment without Docker and bring a backfill to its end."""
+    sync(session, "--group=deployment")
+    session.run("python", "examples/warehouse/deployment/rehearse.py")

@@ -82,7 +82,52 @@ def test_the_lock_and_the_extras_hold_polars_and_duckdb_below_2() -> None:
     assert not any("<" in dependency for dependency in project["dependencies"])
 
 
+def section_of(key: str) -> str:
+    """What belongs to one of the keys of `mkdocs.yml`."""
+    text = (ROOT / "mkdocs.yml").read_text()
+    return re.split(r"^\w", text.partition(f"\n{key}:\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+
+
 def test_the_site_uses_only_what_zensical_builds_too() -> None:
-    names = re.findall(r"^  - ([\w.]+)", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
-    tried = {"search", "mkdocstrings", "admonition", "attr_list", "tables"}
+    sections = section_of("plugins") + section_of("markdown_extensions")
+    names = re.findall(r"^  - ([\w.]+)", sections, re.MULTILINE)
+    tried = {"search", "mkdocstrings", "admonition", "attr_list", "tables", "toc"}
+    assert names
     assert {name for name in names if not name.startswith("pymdownx.")} <= tried
+
+
+def test_the_site_has_every_decision_as_a_link_to_it() -> None:
+    """After adding one: `ln -s ../../adr/0007-short-verb-phrase.md docs/adr/`."""
+    links = {path.name: path.resolve() for path in (ROOT / "docs/adr").iterdir()}
+    assert links == {path.name: path for path in (ROOT / "adr").glob("*.md")}
+    assert all((ROOT / "docs/adr" / name).is_symlink() for name in links)
+    assert "adr/README.md" in section_of("nav")
+
+
+def test_the_workflow_runs_every_default_session() -> None:
+    workflow = (ROOT / ".github/workflows/ci.yml").read_text()
+    matrix = re.findall(r"session: \[(.*)\]", workflow)[0].split(", ")
+    default = [
+        name
+        for name, node in nox_sessions().items()
+        if not any("default=False" in ast.unparse(decorator) for decorator in node.decorator_list)
+    ]
+    assert sorted(matrix) == sorted(default)
+
+
+def test_the_workflow_uses_actions_by_commit() -> None:
+    workflow = (ROOT / ".github/workflows/ci.yml").read_text()
+    uses = re.findall(r"uses: (\S+)@(\S+)", workflow)
+    assert {action for action, version in uses if not re.fullmatch(r"[0-9a-f]{40}", version)} == {
+        "actions/deploy-pages"
+    }
+
+
+def test_pictures_are_small_and_come_light_and_dark() -> None:
+    pictures = {path.name: path.stat().st_size for path in (ROOT / "docs/assets").glob("*.png")}
+    assert pictures
+    assert {name: size for name, size in pictures.items() if size > 150_000} == {}
+    light = {name.removesuffix("-light.png") for name in pictures if name.endswith("-light.png")}
+    dark = {name.removesuffix("-dark.png") for name in pictures if name.endswith("-dark.png")}
+    assert light == dark
+    assert len(pictures) == 2 * len(light)

@@ -1,12 +1,19 @@
 """The whole main job, on the real drops."""
 
+import io
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 
 import dagster as dg
+import duckdb
 import polars as pl
 import pytest
+from rich.console import Console
 
+import warehouse.__main__ as command
+from warehouse.defs.quality.error_share import MAXIMUM
 from warehouse.job import EXPECTED, AssetRun, add_up, differences, run_all
 from warehouse.storage import clear, create_dagster_home
 
@@ -18,11 +25,17 @@ class Finished:
     """What one run of the main job left."""
 
     runs: list[AssetRun]
-    tables: Path
+    directory: Path
+    recorded: Mapping[str, str]
+    """The event log of each asset's runs, as text."""
 
-    def read(self, table: str) -> pl.DataFrame:
-        path = self.tables / table
+    def silver(self, table: str) -> pl.DataFrame:
+        path = self.directory / "tables" / table
         return pl.read_parquet(path / "**/*.parquet" if path.is_dir() else f"{path}.parquet")
+
+    def gold(self, table: str) -> pl.DataFrame:
+        with duckdb.connect(str(self.directory / "warehouse.duckdb"), read_only=True) as connection:
+            return connection.sql(f"select * from gold.{table}").pl()
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +45,14 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
         patch.setenv("WAREHOUSE_DIR", str(directory))
         # In memory, storing an event takes a fraction of the time it takes in SQLite files.
         with dg.DagsterInstance.ephemeral() as instance:
-            return Finished(list(run_all(instance)), directory / "tables")
+            runs = list(run_all(instance))
+            planes = [run.run_id for run in instance.get_runs() if is_of(run, "planes")]
+            recorded = {"planes": "".join(map(repr, instance.all_logs(planes[0])))}
+    return Finished(runs, directory, recorded)
+
+
+def is_of(run: dg.DagsterRun, asset: str) -> bool:
+    return run.asset_selection == {dg.AssetKey(asset)}
 
 
 def test_every_total_is_the_pinned_one(finished: Finished) -> None:
@@ -40,23 +60,27 @@ def test_every_total_is_the_pinned_one(finished: Finished) -> None:
 
 
 def test_totals_are_those_of_the_stored_tables(finished: Finished) -> None:
-    tables = {asset: totals.rows_written for asset, totals in EXPECTED.items()}
-    assert {asset: finished.read(asset).height for asset in tables} == tables
+    silver = {path.name.partition(".")[0] for path in (finished.directory / "tables").iterdir()}
+    heights = {
+        asset: (finished.silver if asset in silver else finished.gold)(asset).height
+        for asset in EXPECTED
+    }
+    assert heights == {asset: totals.rows_written for asset, totals in EXPECTED.items()}
 
 
 def test_the_cells_without_a_drop_are_skipped(finished: Finished) -> None:
-    skipped = [run.partition for run in finished.runs if run.rows_written is None]
+    skipped = [run.part for run in finished.runs if run.asset == "flights" and run.skipped]
     origins = ("EWR", "JFK", "LGA")
     assert skipped == [
         f"{month}|{origin}" for month in ("2014-01", "2014-02") for origin in origins
     ]
-    assert not [*finished.tables.glob("flights*/2014-*")]
+    assert not [*finished.directory.glob("tables/flights*/2014-*")]
 
 
 def test_the_flights_quarantine_holds_exactly_the_flights_at_2400(finished: Finished) -> None:
-    quarantine = finished.read("flights_quarantine")
+    quarantine = finished.silver("flights_quarantine")
     assert quarantine.filter(RAN_AT_MIDNIGHT).height == quarantine.height == 179
-    assert finished.read("flights").filter(RAN_AT_MIDNIGHT).is_empty()
+    assert finished.silver("flights").filter(RAN_AT_MIDNIGHT).is_empty()
     invalid = quarantine.select((pl.col("^dy_rule__.*$") == "invalid").sum()).row(0, named=True)
     assert {rule: rows for rule, rows in invalid.items() if rows} == {
         "dy_rule__dep_time__check__clock_time": 29,
@@ -67,7 +91,7 @@ def test_the_flights_quarantine_holds_exactly_the_flights_at_2400(finished: Fini
 def test_the_weather_quarantine_holds_the_repeated_hour_and_the_impossible_wind(
     finished: Finished,
 ) -> None:
-    quarantine = finished.read("weather_quarantine")
+    quarantine = finished.silver("weather_quarantine")
     columns = "origin", "month", "day", "hour", "wind_speed"
     assert quarantine.filter(pl.col("wind_speed") > 253).select(columns).rows() == [
         ("EWR", 2, 12, 3, 1048.36058)
@@ -80,19 +104,70 @@ def test_the_weather_quarantine_holds_the_repeated_hour_and_the_impossible_wind(
 
 
 def test_foreign_registrations_warn_and_stay(finished: Finished) -> None:
-    assert finished.read("flights").filter(tailnum="D942DN").height == 4
+    assert finished.silver("flights").filter(tailnum="D942DN").height == 4
 
 
 def test_route_delays_count_every_flight_once(finished: Finished) -> None:
-    flights, routes = finished.read("flights"), finished.read("route_delays")
+    flights, routes = finished.silver("flights"), finished.gold("route_delays")
     assert routes["flights"].sum() == flights.height
     assert routes["cancelled"].sum() == flights["dep_time"].null_count()
 
 
+def test_flights_of_unknown_planes_are_counted(finished: Finished) -> None:
+    flights, planes = finished.silver("flights"), finished.silver("planes")
+    assert flights.join(planes, on="tailnum", how="anti").height == 52_594
+    assert finished.silver("departures")["seats"].null_count() == 52_594
+
+
+def test_a_blizzard_leaves_the_table_of_the_month_before(finished: Finished) -> None:
+    months = [run for run in finished.runs if run.asset == "usual_cancellations"]
+    assert [(run.part, run.error) for run in months] == [
+        ("2013-01", None),
+        ("2013-02", "ValidationAbortError"),
+    ]
+    assert finished.gold("usual_cancellations")["month"].unique().to_list() == [date(2013, 1, 1)]
+
+
+def test_the_share_of_quarantined_rows_is_too_large_in_seven_cells(finished: Finished) -> None:
+    (run,) = [run for run in finished.runs if run.failed_checks == ("error_share",)]
+    assert (run.asset, run.part, run.skipped) == ("flights", "checks", False)
+    quarantined = finished.silver("flights_quarantine").group_by("month", "origin").len("lost")
+    shares = finished.silver("flights").group_by("month", "origin").len("kept")
+    above = shares.join(quarantined, on=["month", "origin"]).filter(
+        pl.col("lost") / (pl.col("lost") + pl.col("kept")) > MAXIMUM
+    )
+    assert above.sort("month").select("origin", "month").rows() == [
+        ("JFK", month) for month in (2, 3, 5, 6, 8, 10, 12)
+    ]
+
+
+def test_triage_counts_what_is_in_the_quarantines(finished: Finished) -> None:
+    assert finished.gold("quarantine_triage").rows() == [
+        ("flights", "arr_time__check__clock_time", 150),
+        ("flights", "dep_time__check__clock_time", 29),
+        ("weather", "primary_key", 6),
+        ("weather", "wind_speed__max", 1),
+    ]
+
+
+def test_months_add_up_to_the_totals_to_the_hundredth(finished: Finished) -> None:
+    months = finished.gold("carrier_months").group_by("carrier").agg(pl.col("hours_late").sum())
+    ranking = finished.gold("carrier_ranking").select("carrier", "hours_late")
+    assert sorted(months.rows()) == sorted(ranking.rows())
+    assert months["hours_late"].sum() > 0
+
+
+def test_nothing_of_a_plane_is_in_the_event_log(finished: Finished) -> None:
+    planes = finished.silver("planes")
+    values = [*planes["tailnum"], *planes["manufacturer"].unique()]
+    assert len(finished.recorded["planes"]) > 1_000
+    assert not [value for value in values if f"'{value}'" in finished.recorded["planes"]]
+
+
 def test_a_difference_names_the_asset_and_the_total() -> None:
     runs = [
-        AssetRun("airlines", None, 0.1, 16, 0, ()),
-        AssetRun("planes", "2013", 0.1, None, 0, ("dy_rule__primary_key",)),
+        AssetRun("airlines", "", 0.1, 16),
+        AssetRun("trains", "2013", 0.1, None, 0, ("dy_rule__primary_key",)),
     ]
     found = add_up(runs)
     expected = {
@@ -100,10 +175,36 @@ def test_a_difference_names_the_asset_and_the_total() -> None:
         "airports": EXPECTED["airports"],
     }
     assert differences(found, expected) == [
-        "planes: not pinned",
+        "trains: not pinned",
         "airlines: rows_written 16, expected 15",
         "airports: not run",
     ]
+
+
+@pytest.mark.parametrize(("off", "code"), [([], 0), (["airlines: rows_written 15"], 1)])
+def test_the_main_job_shows_runs_and_totals_and_fails_where_a_total_is_off(
+    off: list[str], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [
+        AssetRun("airlines", "", 0.1, 16),
+        AssetRun("flights", "2014-01|EWR", 0.2, None),
+        AssetRun("usual_cancellations", "2013-02", 0.3, None, error="ValidationAbortError"),
+    ]
+    monkeypatch.setenv("WAREHOUSE_DIR", str(tmp_path / "warehouse"))
+    monkeypatch.setattr(command, "run_all", lambda instance: iter(runs))
+    monkeypatch.setattr(command, "differences", lambda totals: off)
+    printed = io.StringIO()
+    assert command.run(Console(file=printed, width=80)) == code
+    lines = printed.getvalue().splitlines()
+    squeezed = [" ".join(line.split()) for line in lines]
+    assert squeezed[:3] == [
+        "airlines 16 rows 0.1 s",
+        "flights 2014-01|EWR skipped 0.2 s",
+        "usual_cancellations 2013-02 ValidationAbortError 0.3 s",
+    ]
+    assert "airlines 16 0 0 0.1" in squeezed
+    assert "usual_cancellations 0 0 ValidationAbortError 1 0 0.3" in squeezed
+    assert [line for line in lines if line in off] == off
 
 
 def test_clear_removes_a_warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

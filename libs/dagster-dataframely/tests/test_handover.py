@@ -39,22 +39,15 @@ def lazy(frame: pl.DataFrame) -> pl.LazyFrame:
     return frame.lazy()
 
 
-LAZY = [pl.LazyFrame, dg.MaterializeResult[pl.LazyFrame], dy.LazyFrame[Orders]]
-ANNOTATIONS = [*LAZY, pl.DataFrame, None]
+ANNOTATIONS = [pl.LazyFrame, pl.DataFrame]
 
 
 def declare(annotation: Any, returned: Any, **arguments: Any) -> dg.AssetsDefinition:
     def orders() -> Any:
-        if typing.get_origin(annotation) is dg.MaterializeResult:
-            return dg.MaterializeResult(value=returned)
         return returned
 
-    orders.__annotations__ = {} if annotation is None else {"return": annotation}
+    orders.__annotations__ = {"return": annotation}
     return dd.asset(Orders, **arguments)(orders)
-
-
-def is_lazy(annotation: Any) -> bool:
-    return annotation in LAZY
 
 
 class Recording(dg.IOManager):
@@ -71,6 +64,31 @@ class Recording(dg.IOManager):
     def load_input(self, context: dg.InputContext) -> None: ...
 
 
+@pytest.mark.parametrize(
+    ("annotation", "lazy_output"),
+    [
+        (pl.LazyFrame, True),
+        (pl.LazyFrame | None, True),
+        (typing.Optional[pl.LazyFrame], True),  # noqa: UP045
+        (dg.MaterializeResult[pl.LazyFrame], True),
+        (dg.MaterializeResult[pl.LazyFrame] | None, True),
+        (dy.LazyFrame[Orders], True),
+        ("pl.LazyFrame | None", True),
+        (pl.DataFrame, False),
+        (pl.DataFrame | None, False),
+        (pl.DataFrame | pl.LazyFrame, False),
+        (dg.MaterializeResult, False),
+        (None, False),
+    ],
+    ids=str,
+)
+def test_these_annotations_make_a_lazy_output(annotation: Any, *, lazy_output: bool) -> None:
+    (output,) = (
+        output for output in declare(annotation, None).op.output_defs if output.name == "result"
+    )
+    assert (output.dagster_type.typing_type is pl.LazyFrame) is lazy_output
+
+
 @pytest.mark.parametrize("engine", ["auto", "in-memory", "streaming"])
 @pytest.mark.parametrize("kind", [eager, lazy])
 @pytest.mark.parametrize("annotation", ANNOTATIONS)
@@ -80,8 +98,7 @@ def test_the_annotation_decides_what_table_and_quarantine_are_handed_over_as(
     manager = Recording()
     orders = declare(annotation, kind(FRAME), quarantine=True, engine=engine, temp_dir=tmp_path)
     assert dg.materialize([orders], resources={"io_manager": manager}).success
-    expected = pl.LazyFrame if is_lazy(annotation) else pl.DataFrame
-    assert manager.kinds == {"orders": expected, "orders_quarantine": expected}
+    assert manager.kinds == {"orders": annotation, "orders_quarantine": annotation}
     assert_frame_equal(manager.rows["orders"], SURVIVORS)
     assert manager.rows["orders_quarantine"]["id"].to_list() == [1]
     assert list(tmp_path.iterdir()) == []
@@ -137,7 +154,7 @@ def test_every_manager_takes_what_it_is_handed_and_a_later_run_reads_it(
     staging.mkdir()
     orders = declare(annotation, kind(FRAME), quarantine=True, temp_dir=staging)
     # DuckDB loads no lazy frame; the others that keep the object give back what they got.
-    reads_lazily = is_lazy(annotation) and manager != "duckdb"
+    reads_lazily = annotation is pl.LazyFrame and manager != "duckdb"
     seen: list[pl.DataFrame] = []
 
     def downstream(orders: Any, rejected: Any) -> None:
@@ -165,7 +182,7 @@ def test_rows_in_memory_outlive_the_staging(
     result = dg.materialize([orders], resources={"io_manager": dg.mem_io_manager})
     assert list(tmp_path.iterdir()) == []
     table = result.output_for_node("orders")
-    assert isinstance(table, pl.LazyFrame) is is_lazy(annotation)
+    assert isinstance(table, annotation)
     assert_frame_equal(table.lazy().collect(), SURVIVORS)
 
 
@@ -215,3 +232,19 @@ def test_each_phase_of_a_lazy_run_is_logged(
         "Surviving rows handed over: 2 rows in ",
     ):
         assert phase in logged
+
+
+def test_assets_with_the_same_types_load_and_run_together(files: "FileIOManager") -> None:
+    @dd.asset(Orders)
+    def first() -> pl.LazyFrame:
+        return SURVIVORS.lazy()
+
+    def reads_first(first: Any) -> Any:
+        return first
+
+    reads_first.__annotations__ = {"first": dy.LazyFrame[Orders], "return": pl.LazyFrame}
+    second, third = (dd.asset(Orders, name=name)(reads_first) for name in ("second", "third"))
+    defs = dg.Definitions([first, second, third], resources={"io_manager": files})
+    job = defs.resolve_implicit_global_asset_job_def()
+    assert job.execute_in_process().success
+    assert files.files == ["first.parquet", "second.parquet", "third.parquet"]

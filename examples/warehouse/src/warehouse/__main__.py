@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import dagster as dg
@@ -57,21 +58,26 @@ def _shown(runs: Iterator[AssetRun], console: Console) -> Iterator[AssetRun]:
 
 
 def _line(run: AssetRun) -> str:
-    rows = "skipped" if run.rows_written is None else f"{run.rows_written:,} rows"
+    if run.error is not None:
+        outcome = run.error
+    elif run.skipped:
+        outcome = "skipped"
+    else:
+        outcome = "" if run.rows_written is None else f"{run.rows_written:,} rows"
     quarantined = f"{run.rows_quarantined} quarantined" if run.rows_quarantined else ""
-    cell = run.partition or ""
-    return f"{run.asset:<13}{cell:<12}{rows:>12}{quarantined:>16}{run.seconds:>7.1f} s"
+    return f"{run.asset:<20}{run.part:<11}{outcome:>21}{quarantined:>16}{run.seconds:>6.1f} s"
 
 
 def _summary(totals: Mapping[str, Totals], runs: Sequence[AssetRun]) -> Table:
-    table = Table("Asset", box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for column in ("Rows\nwritten", "Rows\nquarantined"):
+    table = Table("Asset", box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0)
+    for column in ("Rows\nwritten", "Quaran-\ntined"):
         table.add_column(column, justify="right")
-    table.add_column("Failed checks, in runs", no_wrap=True)
+    table.add_column("Failed checks and\nerrors, in runs", no_wrap=True)
     for column in ("Cells\nskipped", "Seconds"):
         table.add_column(column, justify="right")
     for asset, total in totals.items():
         failed = [f"{check} {times}" for check, times in total.failed_checks.items()]
+        failed += [f"{error} {times}" for error, times in Counter(total.errors).items()]
         table.add_row(
             asset,
             f"{total.rows_written:,}",

@@ -1,5 +1,6 @@
 """How tables are split."""
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,10 @@ MONTH_AND_ORIGIN = dg.MultiPartitionsDefinition(
 """42 cells: one for each month and airport."""
 
 
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", dg.BetaWarning)  # As Dagster 1.13 has it.
+    CELLS_OF_A_MONTH = dg.MultiToSingleDimensionPartitionMapping("month")
+
 SKIPPED_CELLS_ALLOWED: Mapping[str, Any] = {"allow_missing_partitions": True}
 """For an input that reads many cells: those that were skipped have no file."""
 
@@ -24,6 +29,7 @@ WHEN_UPSTREAM_IS_UPDATED = (
     dg.AutomationCondition.eager()
     .without(dg.AutomationCondition.in_latest_time_window())
     .without(~dg.AutomationCondition.any_deps_missing())
+    .with_label("upstream_updated")
 )
 
 

@@ -184,7 +184,7 @@ class Departures(dy.Schema):
     visib = dy.Float64(nullable=True, min=0.0, max=10.0, description="Visibility, miles.")
 
     @dd.rule(severity="warn")
-    def the_plane_is_known(cls) -> pl.Expr:
+    def plane_is_known(cls) -> pl.Expr:
         """The flight has a tail number, and `planes` has it too."""
         return cls.seats.col.is_not_null()
 
@@ -216,7 +216,7 @@ class RouteDelays(dy.Schema):
         return cls.mean_dep_delay.col.is_null() == (cls.cancelled.col == cls.flights.col)
 
 
-class LaguardiaDestinations(dy.Schema):
+class LaguardiaRoutes(dy.Schema):
     """Where flights from LaGuardia go, one row for each destination."""
 
     dest = dy.String(primary_key=True, regex=AIRPORT)
@@ -267,7 +267,7 @@ class CarrierRanking(dy.Schema):
     minutes_late_per_flight = dy.Float64(min=0.0, description="Early arrivals count as 0.")
 
 
-class CancellationBaseline(dy.Schema):
+class UsualCancellations(dy.Schema):
     """The share of flights cancelled in the last ordinary month, one row for each airport."""
 
     origin = dy.String(primary_key=True, regex=AIRPORT)

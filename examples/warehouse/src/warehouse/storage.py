@@ -35,7 +35,7 @@ def tables_dir() -> str:
 
 def duckdb_path() -> Path:
     """All gold tables, in the schema `gold`."""
-    return warehouse_dir() / "gold.duckdb"
+    return warehouse_dir() / "warehouse.duckdb"
 
 
 def dagster_home() -> Path:

@@ -1,5 +1,6 @@
 """`dy.DataFrame[S]` and `dy.LazyFrame[S]` annotations to Dagster types."""
 
+import types
 import typing
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -78,17 +79,24 @@ def output_type(function: Callable[..., Any]) -> dg.DagsterType | None:
     dagster-polars reads it to choose how it writes (0.27.12). What is returned still decides: the type
     takes either kind of frame.
     """
-    hint = get_type_hints(function).get("return")
+    hint = _without_none(get_type_hints(function).get("return"))
     if typing.get_origin(hint) is dg.MaterializeResult:
         (hint,) = typing.get_args(hint)
     if hint is not pl.LazyFrame and typing.get_origin(hint) is not dy.LazyFrame:
         return None
     return dg.DagsterType(
         lambda _context, value: isinstance(value, (pl.DataFrame, pl.LazyFrame)),
-        name="LazyFrame",
+        key="LazyFrame",
         typing_type=pl.LazyFrame,
         description="Rows that the IO manager is handed as a lazy frame, where it takes one.",
     )
+
+
+def _without_none(hint: Any) -> Any:
+    """The one type that stands beside `None`, for a function that may skip."""
+    others = [argument for argument in typing.get_args(hint) if argument is not type(None)]
+    is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    return others[0] if is_union and len(others) == 1 else hint
 
 
 def _input_type(hint: Any) -> dg.DagsterType | None:
@@ -125,9 +133,11 @@ def _build_type(
         return dg.TypeCheck(success=problem is None, description=problem)
 
     kind = "Lazy" if frame_type is pl.LazyFrame else ""
+    # A key and no name: names have to be unique in a code location (1.13), and each asset that reads
+    # the schema makes a type of its own.
     return dg.DagsterType(
         check,
-        name=f"{rules.name}{kind}Frame{'s' if is_dict else ''}",
+        key=f"{rules.name}{kind}Frame{'s' if is_dict else ''}",
         typing_type=python_type,
         description=f"Polars frames with the columns and dtypes of schema `{rules.name}`.",
     )

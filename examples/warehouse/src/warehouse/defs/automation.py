@@ -2,31 +2,40 @@
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 
 import dagster as dg
 
 from warehouse.defs.bronze.drops import raw_flights
 from warehouse.defs.quality.error_share import flights_error_share
 from warehouse.defs.silver.flights import flights
-from warehouse.partitions import MONTH_AND_ORIGIN, month_and_origin
+from warehouse.partitions import MONTH_AND_ORIGIN, MONTHS, ORIGINS, month_and_origin
 from warehouse.storage import RawDrops
 
 # `error_share` looks at all cells: once after the last one is enough.
-flights_job = dg.define_asset_job(
-    "flights",
+flights_cell = dg.define_asset_job(
+    "flights_cell",
     selection=dg.AssetSelection.assets(flights) - dg.AssetSelection.checks(flights_error_share),
     description="One cell of `flights`.",
 )
-flights_error_share_job = dg.define_asset_job(
-    "flights_error_share", selection=dg.AssetSelection.checks(flights_error_share)
-)
-
-last_months_flights = dg.build_schedule_from_partitioned_job(
-    flights_job, name="last_months_flights", hour_of_day=6
+flights_checks = dg.define_asset_job(
+    "flights_checks", selection=dg.AssetSelection.checks(flights_error_share)
 )
 
 
-@dg.sensor(job=flights_job, minimum_interval_seconds=60)
+@dg.schedule(job=flights_cell, cron_schedule="0 6 1 * *")
+def last_months_flights(
+    context: dg.ScheduleEvaluationContext,
+) -> list[dg.RunRequest] | dg.SkipReason:
+    """On the first of each month, a run for each airport's flights of the month before."""
+    month = (context.scheduled_execution_time.replace(day=1) - timedelta(days=1)).strftime("%Y-%m")
+    if month not in MONTHS.get_partition_keys():
+        return dg.SkipReason(f"{month} is not one of the warehouse's months.")
+    cells = [f"{month}|{origin}" for origin in ORIGINS]
+    return [dg.RunRequest(run_key=cell, partition_key=cell) for cell in cells]
+
+
+@dg.sensor(job=flights_cell, minimum_interval_seconds=60)
 def new_flight_drops(
     context: dg.SensorEvaluationContext, drops: RawDrops
 ) -> dg.SensorResult | dg.SkipReason:

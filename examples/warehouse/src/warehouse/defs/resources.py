@@ -1,4 +1,4 @@
-"""What the assets read from and write to."""
+"""What the assets read from and write to, and how a run is executed."""
 
 import dagster as dg
 
@@ -7,4 +7,5 @@ from warehouse.storage import build_resources
 
 @dg.definitions
 def resources() -> dg.Definitions:
-    return dg.Definitions(resources=build_resources())
+    # Most runs have one step: a process for each run is enough, without another for each step.
+    return dg.Definitions(resources=build_resources(), executor=dg.in_process_executor)

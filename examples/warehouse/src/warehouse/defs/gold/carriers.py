@@ -8,7 +8,12 @@ from dagster_duckdb import DuckDBResource
 
 import dagster_dataframely as dd
 from warehouse.memory import collect_measured
-from warehouse.partitions import MONTHS, SKIPPED_CELLS_ALLOWED, WHEN_UPSTREAM_IS_UPDATED
+from warehouse.partitions import (
+    CELLS_OF_A_MONTH,
+    MONTHS,
+    SKIPPED_CELLS_ALLOWED,
+    WHEN_UPSTREAM_IS_UPDATED,
+)
 from warehouse.schemas import CarrierMonths, CarrierRanking, CarrierTotals
 
 
@@ -16,7 +21,7 @@ from warehouse.schemas import CarrierMonths, CarrierRanking, CarrierTotals
     CarrierMonths,
     ins={
         "flights": dg.AssetIn(
-            partition_mapping=dg.MultiToSingleDimensionPartitionMapping("month"),
+            partition_mapping=CELLS_OF_A_MONTH,
             metadata=SKIPPED_CELLS_ALLOWED,
         )
     },

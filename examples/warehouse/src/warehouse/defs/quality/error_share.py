@@ -24,10 +24,10 @@ def build_error_share_check(asset: dg.AssetsDefinition) -> dg.AssetChecksDefinit
             passed=not above,
             metadata={
                 "largest_share": max(shares.values(), default=0.0),
-                "above": {
-                    partition: f"{share:.2%}"
+                "above": ", ".join(
+                    f"{partition} {share:.2%}"
                     for partition, share in sorted(above.items(), key=lambda item: -item[1])
-                },
+                ),
             },
         )
 

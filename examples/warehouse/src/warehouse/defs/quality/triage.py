@@ -21,13 +21,15 @@ from warehouse.schemas import QuarantineTriage
 )
 def quarantine_triage(
     flights_quarantine: dict[dg.MultiPartitionKey, pl.LazyFrame],
-    weather_quarantine: pl.LazyFrame,
-) -> pl.LazyFrame:
+    weather_quarantine: pl.DataFrame,
+) -> pl.DataFrame:
     by_rule = [
         count_by_rule("flights", list(flights_quarantine.values())),
-        count_by_rule("weather", [weather_quarantine]),
+        count_by_rule("weather", [weather_quarantine.lazy()]),
     ]
-    return pl.concat(by_rule).sort("rows", "table", "rule", descending=[True, False, False])
+    return (
+        pl.concat(by_rule).sort("rows", "table", "rule", descending=[True, False, False]).collect()
+    )
 
 
 def count_by_rule(table: str, frames: Sequence[pl.LazyFrame]) -> pl.LazyFrame:

@@ -1,11 +1,12 @@
 """Every flight with its plane and the weather it left in."""
 
 import dagster as dg
+import dataframely as dy
 import polars as pl
 
 import dagster_dataframely as dd
 from warehouse.partitions import SKIPPED_CELLS_ALLOWED
-from warehouse.schemas import Departures
+from warehouse.schemas import Departures, Planes, Weather
 
 
 @dd.asset(
@@ -16,15 +17,15 @@ from warehouse.schemas import Departures
     group_name="silver",
 )
 def departures(
-    flights: dict[dg.MultiPartitionKey, pl.LazyFrame], planes: pl.LazyFrame, weather: pl.LazyFrame
-) -> pl.LazyFrame:
+    flights: dict[dg.MultiPartitionKey, pl.LazyFrame],
+    planes: dy.LazyFrame[Planes],
+    weather: dy.LazyFrame[Weather],
+) -> pl.LazyFrame | None:
     plane = planes.select("tailnum", "manufacturer", "seats", plane_year="year")
     return (
         pl.concat(flights.values())
         .join(plane, on="tailnum", how="left", maintain_order="left")
         .join(weather, on=["origin", "time_hour"], how="left", maintain_order="left")
-        .with_columns(
-            date=pl.date("year", "month", "day"), cancelled=pl.col("dep_time").is_null()
-        )
+        .with_columns(date=pl.date("year", "month", "day"), cancelled=pl.col("dep_time").is_null())
         .select(Departures.column_names())
     )

@@ -28,9 +28,7 @@ EVERY_HOUR = dg.AssetCheckSpec(
     group_name="silver",
     kinds={"polars"},
 )
-def weather(
-    context: dg.AssetExecutionContext, drops: RawDrops
-) -> Iterator[dd.wiring.AssetYield]:
+def weather(context: dg.AssetExecutionContext, drops: RawDrops) -> Iterator[dd.wiring.AssetYield]:
     frame = drops.read("weather", Weather)
     yield from dd.wiring.process(
         Weather,
@@ -55,5 +53,8 @@ def check_hours(frame: pl.DataFrame) -> dg.AssetCheckResult:
         asset_key="weather",
         check_name=EVERY_HOUR.name,
         severity=dg.AssetCheckSeverity.WARN,
-        metadata={"missing_hours": sum(by_origin.values()), "by_origin": by_origin},
+        metadata={
+            "missing_hours": sum(by_origin.values()),
+            "by_origin": ", ".join(f"{origin} {hours}" for origin, hours in by_origin.items()),
+        },
     )

@@ -6,17 +6,17 @@ import polars as pl
 import dagster_dataframely as dd
 from warehouse.memory import collect_measured
 from warehouse.partitions import SKIPPED_CELLS_ALLOWED
-from warehouse.schemas import LaguardiaDestinations
+from warehouse.schemas import LaguardiaRoutes
 
 
 @dd.asset(
-    LaguardiaDestinations,
+    LaguardiaRoutes,
     ins={"flights": dg.AssetIn(metadata=SKIPPED_CELLS_ALLOWED)},
     io_manager_key="duckdb",
     pool="duckdb",
     group_name="gold",
 )
-def laguardia_destinations(
+def laguardia_routes(
     flights: dict[dg.MultiPartitionKey, pl.LazyFrame],
 ) -> dg.MaterializeResult[pl.DataFrame]:
     laguardia = [

@@ -1,0 +1,116 @@
+"""Gold tables in a DuckDB file, and the dtypes that come back from it."""
+
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import duckdb
+import polars as pl
+import pytest
+from dagster_duckdb import DuckDBResource
+from dagster_duckdb_polars import DuckDBPolarsIOManager
+
+import dagster_dataframely as dd
+from warehouse.defs.gold.carriers import (
+    carrier_ranking,
+    carrier_totals,
+    carrier_totals_rules,
+    rank,
+)
+from warehouse.schemas import CarrierMonths, CarrierRanking, CarrierTotals
+
+MONTHS = pl.DataFrame(
+    [
+        (date(2013, 1, 1), "EWR", "UA", 10, 1, Decimal("4.50")),
+        (date(2013, 2, 1), "EWR", "UA", 11, 1, Decimal("0.25")),
+        (date(2013, 2, 1), "JFK", "HA", 2, 0, Decimal("1.00")),
+    ],
+    schema=CarrierMonths.create_empty().schema,
+    orient="row",
+)
+
+
+@dg.asset
+def airlines() -> pl.DataFrame:
+    return pl.DataFrame({"carrier": ["HA", "UA"], "name": ["Hawaiian", "United"]})
+
+
+@dd.asset(CarrierRanking, name="carrier_ranking", io_manager_key="duckdb")
+def ranking_without_a_cast(carrier_totals: pl.DataFrame, airlines: pl.DataFrame) -> pl.DataFrame:
+    return rank(carrier_totals, airlines)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    """A file that holds `gold.carrier_months`."""
+    path = str(tmp_path / "test.duckdb")
+    write(path, MONTHS)
+    return path
+
+
+def write(database: str, months: pl.DataFrame) -> None:
+    with duckdb.connect(database) as connection:
+        connection.execute("create schema if not exists gold")
+        connection.execute("create or replace table gold.carrier_months as select * from months")
+
+
+def materialize(assets: list[Any], database: str) -> dg.ExecuteInProcessResult:
+    resources = {
+        "duckdb": DuckDBPolarsIOManager(database=database, schema="gold"),
+        "duckdb_file": DuckDBResource(database=database),
+        "io_manager": dg.mem_io_manager,
+    }
+    return dg.materialize(assets, resources=resources, raise_on_error=False)
+
+
+def read(database: str, table: str) -> pl.DataFrame:
+    with duckdb.connect(database, read_only=True) as connection:
+        return pl.DataFrame(connection.execute(f"select * from gold.{table}").arrow())
+
+
+def test_decimals_read_back_do_not_have_the_schemas_dtype(database: str) -> None:
+    assert materialize([carrier_totals], database).success
+    found = read(database, "carrier_totals").schema
+    declared = CarrierTotals.create_empty().schema
+    assert {
+        name: (found[name], declared[name]) for name in found if found[name] != declared[name]
+    } == {
+        "flights": (pl.Decimal(38, 0), pl.Int64()),
+        "cancelled": (pl.Decimal(38, 0), pl.Int64()),
+        "hours_late": (pl.Decimal(38, 2), pl.Decimal(12, 2)),
+    }
+
+
+def test_without_a_cast_the_column_schema_check_fails(database: str) -> None:
+    result = materialize([airlines, carrier_totals, ranking_without_a_cast], database)
+    assert not result.success
+    failed = [each for each in result.get_asset_check_evaluations() if not each.passed]
+    assert [check.check_name for check in failed] == ["dy_schema__columns"]
+    error = result.failure_data_for_node("carrier_ranking")
+    assert error is not None
+    assert error.error is not None
+    assert "CarrierRanking.cast(frame)" in error.error.message
+
+
+def test_with_the_cast_the_ranking_is_written(database: str) -> None:
+    assert materialize([airlines, carrier_totals, carrier_ranking], database).success
+    assert read(database, "carrier_ranking").rows() == [
+        (1, "UA", "United", 21, Decimal("4.75"), 15.0),
+        (2, "HA", "Hawaiian", 2, Decimal("1.00"), 30.0),
+    ]
+
+
+def test_the_checks_of_a_table_made_in_sql_report_and_keep_nothing_out(database: str) -> None:
+    wrong = MONTHS.with_columns(cancelled=pl.lit(20, pl.Int64))
+    write(database, wrong)
+    result = materialize([carrier_totals, carrier_totals_rules], database)
+    assert result.success
+    checks = result.get_asset_check_evaluations()
+    assert {check.check_name for check in checks} == {
+        spec.name for spec in carrier_totals_rules.check_specs
+    }
+    failed = [check.check_name for check in checks if not check.passed]
+    assert failed == ["dy_rule__cancelled_flights_were_scheduled"]
+    assert read(database, "carrier_totals")["cancelled"].to_list() == [20, 40]
