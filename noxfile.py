@@ -77,9 +77,10 @@ def types(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
-    """Run every test on the locked versions and measure the library's coverage."""
+    """Run the tests of the library and the example on the locked versions, and their coverage."""
     sync(session)
-    session.run("pytest", "-n2", "--cov", *session.posargs)
+    coverage = ["--cov=dagster_dataframely"] if session.python == OLDEST else []
+    session.run("pytest", "-n2", *coverage, LIBRARY, "examples", *session.posargs)
 
 
 @nox.session(python=OLDEST)
@@ -93,10 +94,13 @@ def minimums(session: nox.Session) -> None:
 @nox.session(python=NEWEST)
 @nox.parametrize("managers", [[], MANAGERS], ids=["library", "managers"])
 def newest(session: nox.Session, managers: list[str]) -> None:
-    """Run the library's tests on the newest versions, alone and beside the IO managers."""
+    """Run the library's tests on the newest versions, and the site's IO managers for these."""
     # Two sets, since dagster-duckdb-polars pins one dagster release and may lag behind it.
     session.install("--editable", LIBRARY, "--group=test", *managers)
-    session.run("pytest", "-n2", f"{LIBRARY}/tests", "-m", "not io_managers", *session.posargs)
+    if managers:
+        session.run("python", "-W", "error", "docs/snippets/newest_versions.py")
+    else:
+        session.run("pytest", "-n2", f"{LIBRARY}/tests", "-m", "not io_managers", *session.posargs)
 
 
 @nox.session(python=OLDEST)

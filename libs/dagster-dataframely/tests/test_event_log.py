@@ -10,6 +10,7 @@ import dataframely as dy
 import polars as pl
 import pytest
 from dagster._serdes import serialize_value
+from polars.testing import assert_frame_equal
 
 import dagster_dataframely as dd
 
@@ -63,12 +64,13 @@ def refuse(constant: str) -> None:
     raise AssertionError(message)
 
 
+@pytest.mark.parametrize("engine", ["in-memory", "streaming"])
 @pytest.mark.parametrize("granularity", ["rule", "column", "schema"])
-def test_every_event_is_strict_json(granularity: Any) -> None:
+def test_every_event_is_strict_json_and_every_dtype_survives(granularity: Any, engine: Any) -> None:
     rows = [{"row": 0, **FULL}, {"row": 1, **FULL}, {"row": 2, **EMPTY}, {"row": 3, **EMPTY}]
     frame = pl.DataFrame(rows, schema=EveryDtype.create_empty().schema)
 
-    @dd.asset(EveryDtype, quarantine=True, check_granularity=granularity)
+    @dd.asset(EveryDtype, quarantine=True, check_granularity=granularity, engine=engine)
     def everything() -> pl.DataFrame:
         return frame
 
@@ -77,7 +79,7 @@ def test_every_event_is_strict_json(granularity: Any) -> None:
             [everything], resources={"io_manager": dg.mem_io_manager}, instance=instance
         )
         stored = [serialize_value(entry) for entry in instance.all_logs(result.run_id)]
-    assert result.success
+    assert_frame_equal(result.output_for_node("everything"), frame[[0, 2]])
     for text in stored:
         json.loads(text, parse_constant=refuse)
     assert any("9" * 36 + ".99" in text for text in stored)

@@ -162,7 +162,7 @@ def _set_aside(
     rules = declaration.rules
     quarantined = surroundings.hand_over(quarantine_frame(verdict.error_rows, rules))
     address = cast("QuarantineWriter", surroundings.writer)(quarantined)
-    surroundings.log(f"Error rows written to {address}: {verdict.error_count:,} rows.")
+    surroundings.log(f"Error rows written to {address}: {verdict.error_count:,}.")
     if not verdict.survivor_count:
         at = {_names.QUARANTINE_ADDRESS: dg.MetadataValue.text(address)}
         yield columns_check._replace(metadata={**columns_check.metadata, **at})
@@ -209,9 +209,7 @@ def _materialize(
     )
     # Dagster comes back for the next event when the IO manager has written.
     seconds = time.monotonic() - start
-    surroundings.log(
-        f"Surviving rows handed over: {verdict.survivor_count:,} rows in {seconds:.1f} s."
-    )
+    surroundings.log(f"Surviving rows handed over: {verdict.survivor_count:,}, in {seconds:.1f} s.")
 
 
 def _abort(declaration: Declaration, verdict: Verdict[Any]) -> ValidationAbortError:
