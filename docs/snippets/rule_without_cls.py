@@ -7,7 +7,7 @@ import dagster_dataframely as dd
 class Orders(dy.Schema):
     amount = dy.Float64()
 
-    @dy.rule()  # type: ignore[arg-type]
+    @dy.rule()
     def is_not_huge() -> pl.Expr:
         return pl.col("amount") < 1e6
 
@@ -18,5 +18,6 @@ try:
     def orders() -> None: ...
 
 except dd.errors.InvalidRuleError as error:
-    print(error)
-#> Rule `is_not_huge` of schema `Orders` takes no parameter. Write `def is_not_huge(cls) -> pl.Expr:`.
+    print(str(error).replace(". ", ".\n"))
+    #> Rule `is_not_huge` of schema `Orders` takes no parameter.
+    #> Write `def is_not_huge(cls) -> pl.Expr:`.

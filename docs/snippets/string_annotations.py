@@ -23,7 +23,7 @@ except dg.DagsterInvalidDefinitionError as error:
 
 
 @dd.asset(Orders)
-def plain(context) -> pl.DataFrame:  # type: ignore[no-untyped-def]  # noqa: ANN001
+def plain(context) -> pl.DataFrame:
     return pl.DataFrame({"id": [1]})
 
 

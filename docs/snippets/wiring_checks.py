@@ -29,5 +29,5 @@ with tempfile.TemporaryDirectory() as folder:
     result = dg.materialize([orders, orders_checks], resources={"io_manager": io_manager})
     print(result.success, result.output_for_node("orders").height)
     print([c.check_name for c in result.get_asset_check_evaluations() if not c.passed])
-#> True 2
-#> ['dy_rule__amount__min']
+    #> True 2
+    #> ['dy_rule__amount__min']

@@ -34,10 +34,10 @@ with tempfile.TemporaryDirectory() as folder:
     result = dg.materialize([orders], resources={"io_manager": io_manager})
     for check in result.get_asset_check_evaluations():
         print(check.check_name, check.passed)
-#> dy_schema__columns True
-#> dy_rule__id__nullability True
-#> dy_rule__amount__nullability True
-#> dy_rule__amount__min False
-#> dy_rule__amount__inf True
-#> dy_rule__amount__nan True
-#> dy_rule__primary_key True
+        #> dy_schema__columns True
+        #> dy_rule__id__nullability True
+        #> dy_rule__amount__nullability True
+        #> dy_rule__amount__min False
+        #> dy_rule__amount__inf True
+        #> dy_rule__amount__nan True
+        #> dy_rule__primary_key True
