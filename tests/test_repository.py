@@ -118,9 +118,8 @@ def test_the_workflow_runs_every_default_session() -> None:
 def test_the_workflow_uses_actions_by_commit() -> None:
     workflow = (ROOT / ".github/workflows/ci.yml").read_text()
     uses = re.findall(r"uses: (\S+)@(\S+)", workflow)
-    assert {action for action, version in uses if not re.fullmatch(r"[0-9a-f]{40}", version)} == {
-        "actions/deploy-pages"
-    }
+    assert uses
+    assert [action for action, sha in uses if not re.fullmatch(r"[0-9a-f]{40}", sha)] == []
 
 
 def test_pictures_are_small_and_come_light_and_dark() -> None:
