@@ -11,6 +11,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import dagster_dataframely as dd
+from dagster_dataframely.data import OrdersSchema, valid_orders
 
 if TYPE_CHECKING:
     from conftest import Execute, FileIOManager
@@ -624,3 +625,20 @@ def test_rows_survive_exactly_once_and_in_order(execute: "Execute") -> None:
     assert outcome.quarantine is not None
     assert_frame_equal(outcome.table, frame.filter(pl.col("amount") >= 0))
     assert_frame_equal(outcome.quarantine.select(frame.columns), frame.filter(pl.col("amount") < 0))
+
+
+def test_what_the_context_is_told_wins_over_all_but_the_columns(files: "FileIOManager") -> None:
+    told = {"dagster/row_count": 999, "dagster/column_schema": dg.TableSchema([]), "mine": 1}
+
+    @dd.asset(OrdersSchema)
+    def orders(context: dg.AssetExecutionContext) -> pl.DataFrame:
+        context.add_asset_metadata(told)
+        return valid_orders()
+
+    result = dg.materialize([orders], resources={"io_manager": files})
+    (event,) = result.asset_materializations_for_node("orders")
+    values = {key: event.metadata[key].value for key in told}
+    declared = orders.metadata_by_key[dg.AssetKey("orders")]["dagster/column_schema"]
+    assert values == {"dagster/row_count": 999, "dagster/column_schema": declared, "mine": 1}
+    with pytest.raises(AttributeError):
+        dd.testing.invoke(orders)
