@@ -26,5 +26,4 @@ def test_every_fence_in_the_package_is_collected() -> None:
 def test_every_public_function_has_an_example(module: object) -> None:
     values = [getattr(module, name) for name in module.__all__]  # type: ignore[attr-defined]
     functions = [value for value in values if inspect.isfunction(value)]
-    missing = [f.__name__ for f in functions if "Example:" not in (f.__doc__ or "")]
-    assert missing == ["delegating_writer"] * (module is dd.wiring)
+    assert [f.__name__ for f in functions if "Example:" not in (f.__doc__ or "")] == []

@@ -15,6 +15,7 @@ from dagster_dataframely._checks import build_check_specs
 from dagster_dataframely._code_version import derive_code_version
 from dagster_dataframely._columns import table_schema
 from dagster_dataframely._handover import choose_hand_over
+from dagster_dataframely._names import CoercibleToAssetKey
 from dagster_dataframely._process import AssetYield, Declaration, Surroundings, process
 from dagster_dataframely._quarantine import delegating_writer, direct_call, direct_writer
 from dagster_dataframely._rules import read_schema
@@ -42,7 +43,7 @@ class DagsterArguments(TypedDict, total=False):
     """What `dg.asset` takes beside the arguments in `REFUSED` (Dagster 1.13)."""
 
     name: str | None
-    key: dg.AssetKey | str | Sequence[str] | None
+    key: CoercibleToAssetKey | None
     key_prefix: str | Sequence[str] | None
     ins: Mapping[str, dg.AssetIn] | None
     deps: Any

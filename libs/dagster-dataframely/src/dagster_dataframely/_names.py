@@ -1,8 +1,12 @@
 """Check names, metadata keys and reserved prefixes: the only place those strings exist."""
 
 import re
+from collections.abc import Sequence
 
 import dagster as dg
+
+CoercibleToAssetKey = dg.AssetKey | str | Sequence[str]
+"""What Dagster makes an asset key of; its own name for it is private (1.13)."""
 
 COLUMN_PREFIX = "dy_"
 """Reserved for rule columns, check names and check metadata."""

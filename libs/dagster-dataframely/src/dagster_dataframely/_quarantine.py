@@ -1,6 +1,6 @@
 """Where error rows go: the frame, the key, the path, the writers, and the spec that shows them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -14,6 +14,7 @@ from upath import UPath
 from dagster_dataframely import _names
 from dagster_dataframely._columns import column_tags
 from dagster_dataframely._constraints import describe_dtype
+from dagster_dataframely._names import CoercibleToAssetKey
 from dagster_dataframely._rules import SchemaRules, read_schema
 from dagster_dataframely._settings import quarantine_dir
 from dagster_dataframely._upstream import materializable_keys, write_through_bound_manager
@@ -151,9 +152,38 @@ def delegating_writer(context: dg.AssetExecutionContext) -> QuarantineWriter:
     partition, definition metadata and resource config. No event is recorded. Needs a run: the context
     of a direct invocation has no IO manager.
 
+    Args:
+        context: The context of the step that computes the asset.
+
+    Returns:
+        A function that takes the error rows and returns where they are, in words.
+
     Raises:
-        QuarantineKeyCollisionError: Another asset of the code location can be materialized under that
-            key; raised here, before anything is written.
+        QuarantineKeyCollisionError: Another asset of the code location can be materialized under
+            that key; raised here, before anything is written.
+
+    Example:
+        ```python
+        import dagster as dg
+
+        import dagster_dataframely as dd
+        from dagster_dataframely.data import OrdersSchema, invalid_orders
+
+
+        @dg.asset(
+            check_specs=dd.wiring.check_specs(OrdersSchema, asset="orders"), output_required=False
+        )
+        def orders(context: dg.AssetExecutionContext):
+            writer = dd.wiring.delegating_writer(context)
+            yield from dd.wiring.process(
+                OrdersSchema, invalid_orders(), valid_key="orders", quarantine_writer=writer
+            )
+
+
+        result = dg.materialize([orders], resources={"io_manager": dg.mem_io_manager})
+        print(result.output_for_node("orders").height)
+        #> 4
+        ```
     """
     key = _names.quarantine_key(context.asset_key)
     if key in materializable_keys(context):
@@ -171,7 +201,7 @@ def delegating_writer(context: dg.AssetExecutionContext) -> QuarantineWriter:
 
 def build_quarantine_spec(
     schema: type[dy.Schema],
-    asset: dg.AssetsDefinition | dg.AssetKey | str | Sequence[str],
+    asset: dg.AssetsDefinition | CoercibleToAssetKey,
     *,
     partitions_def: dg.PartitionsDefinition[Any] | None = None,
 ) -> dg.AssetSpec:

@@ -16,6 +16,7 @@ from upath import UPath
 
 from dagster_dataframely import _checks, _columns, _names, _quarantine
 from dagster_dataframely._handover import choose_hand_over
+from dagster_dataframely._names import CoercibleToAssetKey
 from dagster_dataframely._process import (
     AssetYield,
     Declaration,
@@ -45,13 +46,11 @@ __all__ = [
     "table_schema",
 ]
 
-_Key = dg.AssetKey | str | list[str]
-
 
 def check_specs(
     schema: type[dy.Schema],
     *,
-    asset: _Key,
+    asset: CoercibleToAssetKey,
     severities: Mapping[str, Severity] | None = None,
     partitions_def: dg.PartitionsDefinition[Any] | None = None,
     **settings: Unpack[SettingArguments],
@@ -182,7 +181,7 @@ def quarantine_frame(
 
 
 def quarantine_path(
-    key: _Key, directory: str | Path | UPath, partition_key: str | None = None
+    key: CoercibleToAssetKey, directory: str | Path | UPath, partition_key: str | None = None
 ) -> UPath:
     """The file that `file_writer` writes: the key's parts as folders, `_quarantine` after the last.
 
@@ -212,7 +211,7 @@ def quarantine_path(
 
 
 def file_writer(
-    key: _Key, directory: str | Path | UPath, partition_key: str | None = None
+    key: CoercibleToAssetKey, directory: str | Path | UPath, partition_key: str | None = None
 ) -> QuarantineWriter:
     """A writer that puts error rows into a Parquet file at `quarantine_path`.
 
@@ -251,7 +250,7 @@ def process(
     schema: type[dy.Schema],
     returned: object,
     *,
-    valid_key: _Key,
+    valid_key: CoercibleToAssetKey,
     quarantine_writer: QuarantineWriter | None = None,
     partition_key: str | None = None,
     severities: Mapping[str, Severity] | None = None,
@@ -305,7 +304,7 @@ def evaluate(
     schema: type[dy.Schema],
     frame: pl.DataFrame | pl.LazyFrame,
     *,
-    asset_key: _Key,
+    asset_key: CoercibleToAssetKey,
     severities: Mapping[str, Severity] | None = None,
     **settings: Unpack[SettingArguments],
 ) -> Iterator[dg.AssetCheckResult]:
@@ -340,7 +339,7 @@ def evaluate(
 
 def _declare(
     schema: type[dy.Schema],
-    key: _Key,
+    key: CoercibleToAssetKey,
     severities: Mapping[str, Severity] | None,
     settings: Mapping[str, Any],
 ) -> Declaration:
