@@ -15,6 +15,7 @@ import pytest
 
 import dagster_dataframely as dd
 from dagster_dataframely import _names, _settings
+from dagster_dataframely._statistics import describe_families
 from dagster_dataframely.data import OrdersSchema, invalid_orders, valid_orders
 
 ROOT = Path(__file__).parents[1]
@@ -317,3 +318,18 @@ def test_duckdb_gives_back_the_dtypes_that_the_guide_says(
     resources = {"io_manager": io_manager, "memory": dg.mem_io_manager}
     result = dg.materialize([written, found], resources=resources)
     assert result.output_for_node("found") == drifts.get(str(dtype).partition("(")[0], str(dtype))
+
+
+def test_the_statistics_named_are_those_recorded() -> None:
+    page = DOCS / "concepts/what-a-run-writes.md"
+    named = {
+        family: re.findall(r"`(\w+)`", words)
+        for family, words in re.findall(
+            r"^\| `dataframely/valid_stats/(\w+)` \| (.*?) \|", page.read_text(), re.MULTILINE
+        )
+    }
+    recorded = {
+        family: [statistic for statistic in rows[0] if statistic != "column"]
+        for family, rows in describe_families(valid_orders()).items()
+    }
+    assert named == recorded
