@@ -768,7 +768,7 @@ def test_annotations_work_or_fail_as_on_a_plain_asset(
 
 
 @pytest.mark.parametrize("quarantine", [False, True])
-@pytest.mark.parametrize("context", ["context, ", "context: Context, "])
+@pytest.mark.parametrize("context", ["", "context, ", "context: Context, "])
 def test_config_under_string_annotations_fails_as_on_a_plain_asset(
     import_source: Import, context: str, *, quarantine: bool
 ) -> None:

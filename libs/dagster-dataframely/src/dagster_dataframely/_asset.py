@@ -268,6 +268,11 @@ def _with_context(function: Function) -> inspect.Signature:
     """
     hints = get_type_hints(function)
     signature = inspect.signature(function)
+    config = signature.parameters.get("config")
+    if config is not None and isinstance(config.annotation, str):
+        # Dagster does not resolve the one of `config` (1.13). Resolved here it would work for this
+        # asset and for no other, so Dagster gets to refuse the function as it is.
+        dg.op(function)
     parameters = [
         parameter.replace(annotation=hints.get(parameter.name, parameter.annotation))
         for parameter in signature.parameters.values()
