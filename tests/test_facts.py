@@ -180,6 +180,8 @@ def test_the_list_of_check_metadata_says_what_is_on_which_check() -> None:
     )
     one = {key for key, where in listed.items() if where == "a check of one rule"}
     assert one == single["dy_rule__gift__nullability"] - {"dy_failed_sample"}
+    unique = {key for key, where in listed.items() if "uniqueness rule" in where}
+    assert single["dy_rule__primary_key"] == one | unique | {"dy_failed_sample"}
     assert single["dy_schema__columns"] == {"dy_extra_columns"}
     assert set(collapsed.metadata or {}) == {"dy_rules", "dy_failed_sample"}
 
@@ -279,7 +281,7 @@ def test_the_glossary_is_in_order_and_has_the_words_of_this_library() -> None:
     words = [row[0] for row in rows]
     assert words == sorted(words, key=str.lower)
     ours = {row[0] for row in rows if row[1] == "ours"}
-    assert ours == {"error row", "exit", "quarantine", "verdict", "warn row"}
+    assert ours == {"error row", "exit", "quarantine", "table rule", "verdict", "warn row"}
 
 
 @pytest.mark.io_managers

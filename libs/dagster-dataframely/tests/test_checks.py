@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import dagster_dataframely as dd
+from dagster_dataframely._constraints import describe_expression
 from dagster_dataframely.errors import CheckNameCollisionError
 
 WARN, ERROR = dg.AssetCheckSeverity.WARN, dg.AssetCheckSeverity.ERROR
@@ -93,6 +94,15 @@ def test_metadata_of_a_check_for_one_rule() -> None:
         "dy_failed_count": 1,
         "dy_failed_sample": [{"id": 3, "amount": -1, "note": None}],
     }
+    assert metadata_of("dy_rule__primary_key") == {
+        "dy_rule": "primary_key",
+        "dy_rule__expr": describe_expression(pl.struct("id").is_unique()),
+        "dy_failed_count": 2,
+        "dy_failed_sample": [{"id": 3, "amount": -1, "note": None}],
+        "dy_duplicated_keys": 1,
+        "dy_duplicated_sample": [{"id": 3, "dy_rows": 2}],
+    }
+    assert metadata_of("dy_rule__primary_key", FRAME[:3])["dy_duplicated_keys"] == 0
     assert metadata_of("dy_rule__small") == {
         "dy_rule": "small",
         "dy_rule__expr": '[(col("amount")) < (dyn int: 100)]',

@@ -192,6 +192,79 @@ def test_nothing_is_written_but_the_quarantine_where_no_row_survives(
     )
 
 
+class Balanced(Orders):
+    """Two rules that give one value for all rows; one of them only warns."""
+
+    @dy.rule()
+    def total_is_small(cls) -> pl.Expr:
+        """All amounts together are below 3."""
+        return cls.amount.col.sum() < 3
+
+    @dd.rule(severity="warn")
+    def has_four_rows(cls) -> pl.Expr:
+        return pl.len() >= 4
+
+
+def balanced(frame: Frame, **arguments: Any) -> dg.AssetsDefinition:
+    @dd.asset(Balanced, **arguments)
+    def orders() -> Frame:
+        return frame
+
+    return orders
+
+
+TABLE_CHECKS = {
+    "dy_rule__total_is_small": (False, "ERROR"),
+    "dy_rule__has_four_rows": (False, "WARN"),
+}
+
+
+@pytest.mark.parametrize("quarantine", [False, True])
+@both
+def test_a_table_that_fails_as_a_whole_aborts_without_error_rows(
+    execute: "Execute", given: Callable[[pl.DataFrame], Frame], *, quarantine: bool
+) -> None:
+    outcome = execute(balanced(given(CLEAN), quarantine=quarantine))
+    assert (outcome.success, outcome.error) == (False, "ValidationAbortError")
+    assert "the 3 rows left failed error rules: `total_is_small` (the whole table)" in (
+        outcome.message
+    )
+    assert outcome.checks == verdicts("ERROR") | TABLE_CHECKS
+    outcome.assert_stored(table=None, quarantine=None)
+
+
+@both
+def test_a_table_that_fails_as_a_whole_aborts_after_its_error_rows_are_set_aside(
+    execute: "Execute", given: Callable[[pl.DataFrame], Frame]
+) -> None:
+    bad = pl.DataFrame({"id": [8], "amount": [-9.0], "note": [None]}, schema=CLEAN.schema)
+    outcome = execute(balanced(given(CLEAN.vstack(bad)), quarantine=True))
+    assert (outcome.success, outcome.error) == (False, "ValidationAbortError")
+    assert "Error rows: " in outcome.message
+    assert outcome.checks == (verdicts("ERROR", dy_rule__amount__min="ERROR") | TABLE_CHECKS)
+    unknown = {name: ["unknown"] for name in TABLE_CHECKS}
+    outcome.assert_stored(
+        table=None,
+        quarantine=quarantined(bad, row0=["dy_rule__amount__min"]).with_columns(
+            **{name: pl.Series(words) for name, words in unknown.items()}
+        ),
+    )
+
+
+@both
+def test_a_table_rule_that_warns_stops_nothing(
+    execute: "Execute", given: Callable[[pl.DataFrame], Frame]
+) -> None:
+    small = CLEAN[1:]
+    outcome = execute(balanced(given(small)))
+    assert (outcome.success, outcome.error) == (True, None)
+    assert outcome.checks == verdicts("ERROR") | {
+        "dy_rule__total_is_small": (True, "ERROR"),
+        "dy_rule__has_four_rows": (False, "WARN"),
+    }
+    outcome.assert_stored(table=small, quarantine=None)
+
+
 @pytest.mark.parametrize("quarantine", [False, True])
 @both
 def test_other_columns_or_dtypes_fail_before_any_row_is_looked_at(
@@ -458,8 +531,10 @@ def test_errors_carry_their_facts(instance: dg.DagsterInstance, files: "FileIOMa
         "asset": "orders",
         "rules": ("amount|min", "primary_key"),
         "counts": SOME_ERROR_RULES,
+        "table_rules": (),
         "error_rows": 4,
         "rows": 5,
+        "address": None,
     }
     assert failure(declare(ALL_BAD, quarantine=True)) == {
         "asset": "orders",

@@ -71,6 +71,10 @@ def assert_same(
     assert streamed.samples.keys() == expected.samples.keys()
     for name, sample in expected.samples.items():
         assert_frame_equal(streamed.samples[name], sample)
+    assert streamed.duplicates.keys() == expected.duplicates.keys()
+    for name, duplicates in expected.duplicates.items():
+        assert streamed.duplicates[name].keys == duplicates.keys
+        assert_frame_equal(streamed.duplicates[name].sample, duplicates.sample)
     assert rule_combinations(streamed.error_rows, rules) == rule_combinations(
         expected.error_rows, rules
     )

@@ -79,11 +79,74 @@ def test_a_row_that_fails_only_once_others_are_gone_is_an_error_row() -> None:
     assert verdict.samples["group_has_two_rows"]["id"].to_list() == [1]
 
 
-def test_a_rule_over_the_whole_table_is_settled_too() -> None:
-    frame = pl.DataFrame({"id": [1, 2, 3], "group": ["a"] * 3, "amount": [2000, -1500, 3]})
+@pytest.mark.parametrize(
+    ("amounts", "expected"),
+    [
+        pytest.param([2000, -1500, 3], 1, id="without the error row it is too much"),
+        pytest.param([2000, 5, 3], 1, id="no error row"),
+        pytest.param([900, 5, -3], 0, id="valid"),
+    ],
+)
+def test_a_rule_over_the_whole_table_judges_what_survives_and_no_row(
+    amounts: list[int], expected: int
+) -> None:
+    frame = pl.DataFrame({"id": [1, 2, 3], "group": ["a"] * 3, "amount": amounts})
     verdict = verdict_of(Payments, frame)
-    assert verdict.survivors.is_empty()
-    assert verdict.counts["total_is_small"] == 2
+    assert verdict.counts["total_is_small"] == expected
+    assert_frame_equal(verdict.survivors, frame.filter(pl.col("amount") >= 0))
+    assert "total_is_small" not in [*verdict.samples, *verdict.error_rows.columns]
+
+
+def test_rules_over_the_whole_table_are_told_from_rules_over_rows() -> None:
+    def fails_without_rows(series: pl.Series) -> pl.Series:
+        raise KeyError(series.name)
+
+    class Mixed(dy.Schema):
+        a = dy.Int64(check={"mean": lambda c: c.mean() < 5, "top": lambda c: c <= c.max()})
+        g = dy.String(nullable=True, unique=True)
+
+        @dy.rule()
+        def rows(cls) -> pl.Expr:
+            return pl.len() > 0
+
+        @dy.rule()
+        def keys(cls) -> pl.Expr:
+            return cls.a.col.n_unique() == pl.len()
+
+        @dy.rule()
+        def group(cls) -> pl.Expr:
+            return cls.a.col.sum().over("g") > 0
+
+        @dy.rule()
+        def mapped(cls) -> pl.Expr:
+            return cls.a.col.map_batches(fails_without_rows, return_dtype=pl.Boolean)
+
+    assert [rule.name for rule in read_schema(Mixed).table_rules] == [
+        "a|check__mean",
+        "rows",
+        "keys",
+    ]
+
+
+def test_a_rule_over_the_whole_table_is_evaluated_without_rows_too() -> None:
+    class Filled(dy.Schema):
+        a = dy.Int64()
+
+        @dy.rule()
+        def has_rows(cls) -> pl.Expr:
+            return pl.len() > 0
+
+        @dy.rule()
+        def mean_is_low(cls) -> pl.Expr:
+            """Null, which passes, without rows."""
+            return cls.a.col.mean() < 1
+
+    empty = pl.DataFrame({"a": []}, schema={"a": pl.Int64})
+    assert verdict_of(Filled, empty).counts == {
+        "a|nullability": 0,
+        "has_rows": 1,
+        "mean_is_low": 0,
+    }
 
 
 def test_a_warn_rule_keeps_its_rows_and_counts_them() -> None:
@@ -123,10 +186,28 @@ def test_undeclared_columns_go_and_the_schemas_order_comes() -> None:
 
 
 def test_samples_hold_the_first_rows_up_to_their_number() -> None:
-    frame = pl.DataFrame({"id": [1] * 9, "group": ["a"] * 9, "amount": list(range(9))})
+    frame = pl.DataFrame({"id": range(9), "group": ["a"] * 9, "amount": range(-9, 0)})
     verdict = verdict_of(Payments, frame, sample=3)
-    assert verdict.samples["primary_key"]["amount"].to_list() == [0, 1, 2]
-    assert verdict_of(Payments, frame, sample=0).samples["primary_key"].is_empty()
+    assert verdict.samples["amount|min"]["amount"].to_list() == [-9, -8, -7]
+    assert verdict_of(Payments, frame, sample=0).samples["amount|min"].is_empty()
+
+
+def test_duplicates_are_sampled_by_key() -> None:
+    frame = pl.DataFrame(
+        {"id": [7, 1, 2, 1, 3, 2, 1, 9, 9], "group": ["a"] * 9, "amount": range(9)}
+    )
+    verdict = verdict_of(Payments, frame, sample=2)
+    duplicates = verdict.duplicates["primary_key"]
+    assert verdict.counts["primary_key"] == 7
+    assert duplicates.keys == 3
+    assert duplicates.sample.rows(named=True) == [
+        {"id": 1, "dy_rows": 3},
+        {"id": 2, "dy_rows": 2},
+    ]
+    # One row for each of those keys, the first.
+    assert verdict.samples["primary_key"]["amount"].to_list() == [1, 2]
+    assert verdict_of(Payments, frame, sample=0).duplicates["primary_key"].keys == 3
+    assert verdict_of(Payments, frame[:2]).duplicates == {}
 
 
 def test_each_rule_is_evaluated_once() -> None:
@@ -145,11 +226,12 @@ def test_each_rule_is_evaluated_once() -> None:
 
     frame = pl.DataFrame({"a": [1, 2, 200, 300]})
     verdict = verdict_of(Counting, frame)
-    # Once over all rows, and once over the rows that are left, as it may look at several.
-    assert calls == [4, 2]
+    # Over no rows at definition, then once over all, and once over those that are left, as it may
+    # look at several.
+    assert calls == [0, 4, 2]
     assert verdict.counts["counted"] == 2
     verdict_of(Counting, frame.head(2))
-    assert calls == [4, 2, 2]
+    assert calls == [0, 4, 2, 0, 2]
 
 
 def test_only_hand_written_rules_over_several_rows_are_volatile() -> None:

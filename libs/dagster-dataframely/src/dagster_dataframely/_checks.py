@@ -147,7 +147,7 @@ def _group_metadata(
     samples = {
         name: verdict.samples[name]
         for name in failed
-        if verdict is not None and not verdict.samples[name].is_empty()
+        if verdict is not None and name in verdict.samples and not verdict.samples[name].is_empty()
     }
     if not group.collapsed:
         rule = group.rules[0]
@@ -158,7 +158,7 @@ def _group_metadata(
         }
         if samples:
             metadata[_names.FAILED_SAMPLE] = render_frame(samples[rule.name])
-        return metadata
+        return metadata | _duplicates_metadata(rule, verdict)
     metadata = {
         _names.RULES: render_rows(
             [
@@ -178,4 +178,17 @@ def _group_metadata(
             for name, frame in samples.items()
         ]
         metadata[_names.FAILED_SAMPLE] = render_frame(pl.concat(labelled))
+    return metadata
+
+
+def _duplicates_metadata(rule: Rule, verdict: Verdict[Any] | None) -> dict[str, Any]:
+    """The number of keys that occur more than once, 0 included, and how often the first of them do."""
+    if not rule.wants_unique:
+        return {}
+    found = None if verdict is None else verdict.duplicates.get(rule.name)
+    if found is None:
+        return {_names.DUPLICATED_KEYS: 0}
+    metadata: dict[str, Any] = {_names.DUPLICATED_KEYS: found.keys}
+    if not found.sample.is_empty():
+        metadata[_names.DUPLICATED_SAMPLE] = render_frame(found.sample)
     return metadata

@@ -22,6 +22,8 @@ RULE_EXPR = "dy_rule__expr"
 RULES = "dy_rules"
 FAILED_COUNT = "dy_failed_count"
 FAILED_SAMPLE = "dy_failed_sample"
+DUPLICATED_KEYS = "dy_duplicated_keys"
+DUPLICATED_SAMPLE = "dy_duplicated_sample"
 COLUMN_ERRORS = "dy_schema__errors"
 EXTRA_COLUMNS = "dy_extra_columns"
 

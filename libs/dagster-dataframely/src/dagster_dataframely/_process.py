@@ -65,7 +65,7 @@ class Declaration:
         return rule_check_results(self.groups, self.asset_key, verdict, severity_of, metadata or {})
 
 
-class _Returned(NamedTuple):
+class Returned(NamedTuple):
     """What the decorated function returned, unpacked."""
 
     frame: pl.DataFrame | pl.LazyFrame
@@ -105,16 +105,28 @@ def process(
         raise _column_schema_error(declaration, result.frame)
     # Staged rows have to be there until the IO manager has written them, after the `yield`.
     with _verdict(declaration, result.frame, surroundings) as verdict:
-        if not verdict.error_count:
-            yield from _materialize(declaration, result, verdict, surroundings)
-            yield columns_check
-            yield from declaration.rule_checks(verdict, own_severity)
-        elif surroundings.writer is None:
-            yield columns_check
-            yield from declaration.rule_checks(verdict, own_severity)
-            raise _abort(declaration, verdict)
-        else:
-            yield from _set_aside(declaration, result, columns_check, verdict, surroundings)
+        yield from conclude(declaration, result, columns_check, verdict, surroundings)
+
+
+def conclude(
+    declaration: Declaration,
+    result: Returned,
+    columns_check: dg.AssetCheckResult,
+    verdict: Verdict[Any],
+    surroundings: Surroundings,
+) -> Iterator[AssetYield]:
+    """Choose the exit that a verdict leads to and give its events."""
+    rejected = verdict.failed(declaration.rules.table_error_rules)
+    if not verdict.error_count and not rejected:
+        yield from _materialize(declaration, result, verdict, surroundings)
+        yield columns_check
+        yield from declaration.rule_checks(verdict, own_severity)
+    elif verdict.error_count and surroundings.writer is not None:
+        yield from _set_aside(declaration, result, columns_check, verdict, surroundings)
+    else:
+        yield columns_check
+        yield from declaration.rule_checks(verdict, own_severity)
+        raise _abort(declaration, verdict)
 
 
 def evaluate_checks(
@@ -153,7 +165,7 @@ def _verdict(
 
 def _set_aside(
     declaration: Declaration,
-    result: _Returned,
+    result: Returned,
     columns_check: dg.AssetCheckResult,
     verdict: Verdict[Any],
     surroundings: Surroundings,
@@ -163,16 +175,11 @@ def _set_aside(
     quarantined = surroundings.hand_over(quarantine_frame(verdict.error_rows, rules))
     address = cast("QuarantineWriter", surroundings.writer)(quarantined)
     surroundings.log(f"Error rows written to {address}: {verdict.error_count:,}.")
-    if not verdict.survivor_count:
+    if not verdict.survivor_count or verdict.failed(rules.table_error_rules):
         at = {_names.QUARANTINE_ADDRESS: dg.MetadataValue.text(address)}
         yield columns_check._replace(metadata={**columns_check.metadata, **at})
         yield from declaration.rule_checks(verdict, own_severity, at)
-        raise NothingSurvivedError(
-            declaration.asset_name,
-            verdict.failed(rules.error_rules),
-            rows=verdict.rows_in,
-            address=address,
-        )
+        raise _abort(declaration, verdict, address)
     metadata = quarantine_metadata(rules, declaration.settings, verdict, quarantined, address)
     yield from _materialize(declaration, result, verdict, surroundings, metadata)
     yield columns_check
@@ -181,7 +188,7 @@ def _set_aside(
 
 def _materialize(
     declaration: Declaration,
-    result: _Returned,
+    result: Returned,
     verdict: Verdict[Any],
     surroundings: Surroundings,
     metadata: Mapping[str, Any] | None = None,
@@ -212,12 +219,21 @@ def _materialize(
     surroundings.log(f"Surviving rows handed over: {verdict.survivor_count:,}, in {seconds:.1f} s.")
 
 
-def _abort(declaration: Declaration, verdict: Verdict[Any]) -> ValidationAbortError:
+def _abort(
+    declaration: Declaration, verdict: Verdict[Any], address: str | None = None
+) -> ValidationAbortError | NothingSurvivedError:
+    """The error of a run that must not write its table; `address` is where the error rows are."""
+    name, rules = declaration.asset_name, declaration.rules
+    counts = verdict.failed(rules.error_rules)
+    if address is not None and not verdict.survivor_count:
+        return NothingSurvivedError(name, counts, rows=verdict.rows_in, address=address)
     return ValidationAbortError(
-        declaration.asset_name,
-        verdict.failed(declaration.rules.error_rules),
+        name,
+        counts,
+        table_rules=tuple(verdict.failed(rules.table_error_rules)),
         error_rows=verdict.error_count,
         rows=verdict.rows_in,
+        address=address,
     )
 
 
@@ -255,12 +271,12 @@ def _column_schema_error(
     )
 
 
-def _unpack(asset: str, returned: object) -> _Returned | None:
+def _unpack(asset: str, returned: object) -> Returned | None:
     """Sort what was returned into a frame with what belongs to it, or `None` for a skip."""
     if returned is None:
         return None
     if isinstance(returned, (pl.DataFrame, pl.LazyFrame)):
-        return _Returned(returned)
+        return Returned(returned)
     if not isinstance(returned, dg.MaterializeResult):
         raise ReturnValueError(asset, f"a `{_type_name(returned)}`", _conversion(returned))
     if returned.asset_key is not None or returned.check_results:
@@ -271,7 +287,7 @@ def _unpack(asset: str, returned: object) -> _Returned | None:
     if not isinstance(returned.value, (pl.DataFrame, pl.LazyFrame)):
         found = f"a `MaterializeResult` whose `value` is a `{_type_name(returned.value)}`"
         raise ReturnValueError(asset, found, _conversion(returned.value))
-    return _Returned(returned.value, returned.metadata or {}, returned.tags, returned.data_version)
+    return Returned(returned.value, returned.metadata or {}, returned.tags, returned.data_version)
 
 
 def _type_name(value: object) -> str:

@@ -15,7 +15,7 @@ from dagster_dataframely import _names
 from dagster_dataframely._columns import column_tags
 from dagster_dataframely._constraints import describe_dtype
 from dagster_dataframely._names import CoercibleToAssetKey
-from dagster_dataframely._rules import SchemaRules, read_schema
+from dagster_dataframely._rules import Rule, SchemaRules, read_schema
 from dagster_dataframely._settings import quarantine_dir
 from dagster_dataframely._upstream import materializable_keys, write_through_bound_manager
 from dagster_dataframely.errors import QuarantineDirError, QuarantineKeyCollisionError
@@ -54,16 +54,14 @@ def quarantine_frame[Frame: (pl.DataFrame, pl.LazyFrame)](
 
     Takes the error rows of a `Verdict`, lazy or not; rows and their order stay.
     """
-    words = [
-        pl.when(pl.col(rule.name))
-        .then(pl.lit(VALID))
-        .when(~pl.col(rule.name))
-        .then(pl.lit(INVALID))
-        .otherwise(pl.lit(UNKNOWN))
-        .alias(rule.check_name)
-        for rule in rules.rules
-    ]
-    return error_rows.select(*rules.column_names, *words)
+    return error_rows.select(*rules.column_names, *map(_word, rules.rules))
+
+
+def _word(rule: Rule) -> pl.Expr:
+    """A rule over the whole table says nothing about a row."""
+    valid = pl.lit(None, pl.Boolean) if rule.whole_table else pl.col(rule.name)
+    word = pl.when(valid).then(pl.lit(VALID)).when(~valid).then(pl.lit(INVALID))
+    return word.otherwise(pl.lit(UNKNOWN)).alias(rule.check_name)
 
 
 def quarantine_path(

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -43,7 +43,9 @@ class Rule:
     constraint: str
     """The rule in words, without the column's name."""
     expression: pl.Expr = field(compare=False)
-    """True or null for a valid row."""
+    """True or null for a valid row, or for a valid table."""
+    whole_table: bool = False
+    """Whether the rule gives one value for all rows, so that it says nothing of a single one."""
 
     @property
     def check_name(self) -> str:
@@ -61,6 +63,12 @@ class Rule:
         if self.column is None:
             return self.name != PRIMARY_KEY
         return "check" in self.name.removeprefix(f"{self.column}|")
+
+    @property
+    def wants_unique(self) -> bool:
+        """Whether it is the primary key's rule or that of a `unique` column."""
+        name = PRIMARY_KEY if self.column is None else f"{self.column}|unique"
+        return self.name == name
 
 
 @dataclass(frozen=True)
@@ -87,9 +95,30 @@ class SchemaRules:
         return [name for name, column in self.columns.items() if column.primary_key]
 
     @cached_property
+    def row_rules(self) -> tuple[Rule, ...]:
+        """The rules that say of each row whether it is valid."""
+        return tuple(rule for rule in self.rules if not rule.whole_table)
+
+    @cached_property
     def error_rules(self) -> tuple[Rule, ...]:
         """The rules that keep a failing row out of the table."""
-        return tuple(rule for rule in self.rules if rule.severity == "error")
+        return tuple(rule for rule in self.row_rules if rule.severity == "error")
+
+    @cached_property
+    def table_rules(self) -> tuple[Rule, ...]:
+        """The rules that say of all rows together whether they are a valid table."""
+        return tuple(rule for rule in self.rules if rule.whole_table)
+
+    @cached_property
+    def table_error_rules(self) -> tuple[Rule, ...]:
+        """The rules that keep a failing table from being written."""
+        return tuple(rule for rule in self.table_rules if rule.severity == "error")
+
+    def unique_key(self, rule: Rule) -> list[str]:
+        """The columns whose values a uniqueness rule wants once; empty for any other rule."""
+        if not rule.wants_unique:
+            return []
+        return self.primary_key if rule.column is None else [rule.column]
 
     def mismatches(self, found: Mapping[str, pl.DataType]) -> list[ColumnMismatch]:
         """Every declared column that is missing or has another dtype, in the schema's order."""
@@ -123,8 +152,13 @@ def read_schema(schema: object, severities: Mapping[str, Severity] | None = None
         *_schema_rules(schema, declared),
     ]
     checked = _checked_severities(schema, [rule.name for rule in rules], declared, severities or {})
+    empty = schema.create_empty()
     rules = [
-        Rule(rule.name, rule.column, checked[rule.name], rule.constraint, rule.expression)
+        replace(
+            rule,
+            severity=checked[rule.name],
+            whole_table=rule.written_by_hand and _gives_one_value(rule.expression, empty),
+        )
         for rule in rules
     ]
     reject_collisions(schema, ((rule.check_name, rule.name) for rule in rules))
@@ -213,6 +247,15 @@ def _rule_expression(
             "Return a Polars expression that is true for a valid row.",
         )
     return expression
+
+
+def _gives_one_value(expression: pl.Expr, empty: pl.DataFrame) -> bool:
+    """Whether an expression reduces all rows to one value: then it does so with no rows, too."""
+    try:
+        return empty.select(expression).height == 1
+    except Exception:
+        # A function of the author's may raise anything where there are no rows.
+        return False
 
 
 def _checked_severities(

@@ -5,21 +5,25 @@ each row.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from dagster_dataframely._rules import PRIMARY_KEY, Rule, SchemaRules
+from dagster_dataframely._rules import Rule, SchemaRules
 from dagster_dataframely._staging import stage_rows
 from dagster_dataframely._validation import (
     SURVIVES,
+    FoundDuplicates,
     Verdict,
+    count_failing_tables,
     evaluate_flags,
+    find_duplicates,
     flag_expression,
     is_row_wise,
+    merge_duplicates,
     settle,
     volatile_rules,
 )
@@ -44,11 +48,15 @@ def evaluate_plan(
     The verdict's frames are lazy and read the file, so they are good as long as the folder is there.
     """
     staged = _stage(plan.select(rules.column_names), rules, folder, log)
-    for rule in filter(_is_uniqueness, rules.rules):
-        with _timed(f"Looked for duplicates under `{rule.name}`", staged.height, log):
-            staged = staged.with_flags(_unique_flag(staged, rules, rule))
+    duplicates = {}
+    for rule in rules.row_rules:
+        if key := rules.unique_key(rule):
+            with _timed(f"Looked for duplicates under `{rule.name}`", staged.height, log):
+                flag, duplicates[rule.name] = _find_duplicates(staged, key, rule, sample)
+            staged = staged.with_flags(flag.to_frame())
     with _timed("Evaluated the other rules and split the rows", staged.height, log):
-        return _conclude(_settle(_evaluate_others(staged, rules), rules), rules, sample)
+        settled = _settle(_evaluate_others(staged, rules), rules)
+        return _conclude(settled, rules, sample, duplicates)
 
 
 @contextmanager
@@ -88,8 +96,8 @@ def _stage(table: pl.LazyFrame, rules: SchemaRules, folder: Path, log: Log) -> _
     schema = table.collect_schema()
     row_wise = [
         rule
-        for rule in rules.rules
-        if not _is_uniqueness(rule) and is_row_wise(rule.expression, schema)
+        for rule in rules.row_rules
+        if not rules.unique_key(rule) and is_row_wise(rule.expression, schema)
     ]
     flagged = table.with_columns(flag_expression(rule) for rule in row_wise)
     rows = stage_rows(flagged, folder, log)
@@ -97,24 +105,33 @@ def _stage(table: pl.LazyFrame, rules: SchemaRules, folder: Path, log: Log) -> _
     return _Staged(rows, schema, frozenset(r.name for r in row_wise), pl.DataFrame(), height)
 
 
-def _unique_flag(staged: _Staged, rules: SchemaRules, rule: Rule) -> pl.DataFrame:
+def _find_duplicates(
+    staged: _Staged, key: list[str], rule: Rule, sample: int
+) -> tuple[pl.Series, FoundDuplicates]:
     """A uniqueness rule: Dataframely's own expression, on the rows whose key hashes like another's."""
-    key = rules.primary_key if rule.column is None else [rule.column]
-    if staged.height <= BUCKET_ROWS:
-        return _collect(staged.table.select(flag_expression(rule)))
     flag = pl.repeat(value=True, n=staged.height, dtype=pl.Boolean, eager=True)
-    keys = staged.rows.select(key).with_row_index(_INDEX)
+    no_row = pl.DataFrame(schema={name: staged.schema[name] for name in key})
+    found = [find_duplicates(no_row, pl.Series(dtype=pl.get_index_type()), sample)]
+    for members in _suspects(staged.rows.select(key).with_row_index(_INDEX), key, staged.height):
+        duplicated = members.filter(~rule.expression)
+        flag = flag.scatter(duplicated[_INDEX], False)
+        found.append(find_duplicates(duplicated.select(key), duplicated[_INDEX], sample))
+    return flag.alias(rule.name), merge_duplicates(found, sample)
+
+
+def _suspects(keys: pl.LazyFrame, key: list[str], rows: int) -> Iterator[pl.DataFrame]:
+    """Keys that may occur twice, in parts that fit into memory; equal ones are in the same part."""
+    if rows <= BUCKET_ROWS:
+        yield _collect(keys)
+        return
     keys = keys.with_columns(pl.struct(key).hash().alias(_HASH))
-    repeated, suspects = _repeated_hashes(keys.select(_HASH), staged.height)
+    repeated, suspects = _repeated_hashes(keys.select(_HASH), rows)
     if repeated.len() <= MOST_REPEATED:
         keys = keys.join(repeated.to_frame().lazy(), on=_HASH, how="semi")
     buckets = -(-suspects // BUCKET_ROWS)
     for bucket in range(buckets):
         # Keys that are equal hash alike, so they share a bucket.
-        members = _collect(keys.filter(pl.col(_HASH) % buckets == bucket))
-        duplicates = members.filter(~rule.expression)[_INDEX]
-        flag = flag.scatter(duplicates, False)
-    return flag.alias(rule.name).to_frame()
+        yield _collect(keys.filter(pl.col(_HASH) % buckets == bucket))
 
 
 def _repeated_hashes(hashes: pl.LazyFrame, rows: int) -> tuple[pl.Series, int]:
@@ -134,7 +151,9 @@ def _repeated_hashes(hashes: pl.LazyFrame, rows: int) -> tuple[pl.Series, int]:
 def _evaluate_others(staged: _Staged, rules: SchemaRules) -> _Staged:
     """Rules over several rows, on just the columns they name: Polars reads no others."""
     others = [
-        rule for rule in rules.rules if not _is_uniqueness(rule) and rule.name not in staged.on_disk
+        rule
+        for rule in rules.row_rules
+        if not rules.unique_key(rule) and rule.name not in staged.on_disk
     ]
     return staged.with_flags(evaluate_flags(staged.table, others)) if others else staged
 
@@ -153,34 +172,42 @@ def _settle(staged: _Staged, rules: SchemaRules) -> _Staged:
     return staged.with_flags(mask.alias(SURVIVES).to_frame())
 
 
-def _conclude(staged: _Staged, rules: SchemaRules, sample: int) -> Verdict[pl.LazyFrame]:
+def _conclude(
+    staged: _Staged, rules: SchemaRules, sample: int, found: Mapping[str, FoundDuplicates]
+) -> Verdict[pl.LazyFrame]:
     everything = staged.everything
-    names = [rule.name for rule in rules.rules]
+    names = [rule.name for rule in rules.row_rules]
     failures = _collect(everything.select(pl.col(SURVIVES, *names).not_().sum())).row(0, named=True)
     error_count = failures.pop(SURVIVES)
-    survivors = everything.filter(SURVIVES) if error_count else everything
+    kept = everything.filter(SURVIVES) if error_count else everything
+    survivors = kept.select(rules.column_names)
+    counts = failures | count_failing_tables(survivors, rules.table_rules)
     return Verdict(
         rows_in=staged.height,
         error_count=error_count,
-        survivors=survivors.select(rules.column_names),
+        survivors=survivors,
         error_rows=everything.filter(~pl.col(SURVIVES)).select(*rules.column_names, *names),
-        counts=failures,
+        counts={rule.name: counts[rule.name] for rule in rules.rules},
         samples={
-            name: _first_failures(everything, name, sample).select(rules.column_names)
+            name: _rows_at(staged.table, found[name].first_rows)
+            if name in found
+            else _first_failures(everything, name, sample).select(rules.column_names)
             for name, count in failures.items()
             if count
         },
+        duplicates={name: found[name].duplicates for name in found if failures[name]},
     )
+
+
+def _rows_at(table: pl.LazyFrame, positions: list[int]) -> pl.DataFrame:
+    # A slice of one row is read without the rows before it.
+    return pl.concat(
+        [table.head(0), *(table.slice(position, 1) for position in positions)]
+    ).collect()
 
 
 def _first_failures(everything: pl.LazyFrame, name: str, sample: int) -> pl.DataFrame:
     return _collect(everything.filter(~pl.col(name)).head(sample))
-
-
-def _is_uniqueness(rule: Rule) -> bool:
-    if rule.written_by_hand:
-        return False
-    return rule.name == PRIMARY_KEY if rule.column is None else rule.name == f"{rule.column}|unique"
 
 
 def _collect(frame: pl.LazyFrame) -> pl.DataFrame:

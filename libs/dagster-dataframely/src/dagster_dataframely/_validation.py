@@ -1,7 +1,8 @@
 """A frame and its `SchemaRules` to a `Verdict`; knows no Dagster."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import polars as pl
 
@@ -9,23 +10,40 @@ from dagster_dataframely._rules import Rule, SchemaRules
 
 SURVIVES = "dy_survives"
 """A Boolean column beside the rules': false for an error row."""
+ROWS_OF_KEY = "dy_rows"
+"""How many rows have a key."""
+_POSITION = "dy_position"
+
+
+@dataclass(frozen=True)
+class Duplicates:
+    """The keys that a uniqueness rule found more than once."""
+
+    keys: int
+    """How many different keys; the rule's count says how many rows."""
+    sample: pl.DataFrame
+    """The first of them in the frame's order: the key's columns, then how many rows have it."""
 
 
 @dataclass(frozen=True)
 class Verdict[Frame: (pl.DataFrame, pl.LazyFrame)]:
-    """What the rules say of every row of one frame."""
+    """What the rules say of one frame: of every row, and of the rows that are left as a table."""
 
     rows_in: int
     error_count: int
     survivors: Frame
     """The rows that fail no error rule: the schema's columns, in the frame's row order."""
     error_rows: Frame
-    """The rows that fail an error rule, with one Boolean column for each rule, named as the rule:
-    false where the row fails it."""
+    """The rows that fail an error rule, with one Boolean column for each rule that says something of
+    a row, named as the rule: false where the row fails it."""
     counts: Mapping[str, int]
-    """For every rule, how many rows fail it; 0 included."""
+    """For every rule, how many rows fail it, 0 included; for a rule over the whole table, 1 where the
+    survivors fail it."""
     samples: Mapping[str, pl.DataFrame]
-    """For each rule that rows fail, the first of them: the schema's columns."""
+    """For each rule that fails, the first rows that do: the schema's columns. For a uniqueness rule
+    one row for each key; for a rule over the whole table none."""
+    duplicates: Mapping[str, Duplicates]
+    """For each uniqueness rule that rows fail."""
 
     @property
     def survivor_count(self) -> int:
@@ -33,7 +51,7 @@ class Verdict[Frame: (pl.DataFrame, pl.LazyFrame)]:
         return self.rows_in - self.error_count
 
     def failed(self, rules: Iterable[Rule]) -> dict[str, int]:
-        """The rules among these that rows fail, with their counts, in the order given."""
+        """The rules among these that fail, with their counts, in the order given."""
         return {rule.name: self.counts[rule.name] for rule in rules if self.counts[rule.name]}
 
 
@@ -42,26 +60,83 @@ def evaluate(frame: pl.DataFrame, rules: SchemaRules, *, sample: int) -> Verdict
 
     Where taking error rows away makes a rule over several rows fail for a row that had passed, that
     row is an error row too, and so on until nothing more fails: what survives satisfies every error
-    rule. `sample` bounds the rows kept as an example for each rule.
+    rule. Rules over the whole table look at what survives. `sample` bounds the rows kept as an example
+    for each rule.
     """
     table = frame.select(rules.column_names)
-    flags = evaluate_flags(table.lazy(), rules.rules)
+    flags = evaluate_flags(table.lazy(), rules.row_rules)
     survives = all_true(flags, rules.error_rules, table.height)
     if not survives.all():
         volatile = volatile_rules(rules, table.schema)
         flags, survives = settle(table.lazy(), flags, survives, volatile)
+    survivors = table if survives.all() else table.filter(survives)
+    counts = {name: int((~flags[name]).sum()) for name in flags.columns}
+    counts |= count_failing_tables(survivors.lazy(), rules.table_rules)
+    samples = {
+        name: table[(~flags[name]).arg_true().head(sample)]
+        for name in flags.columns
+        if counts[name]
+    }
+    duplicates = {}
+    for rule in rules.row_rules:
+        if counts[rule.name] and (key := rules.unique_key(rule)):
+            positions = (~flags[rule.name]).arg_true()
+            found = find_duplicates(table.select(key)[positions], positions, sample)
+            duplicates[rule.name] = found.duplicates
+            samples[rule.name] = table[found.first_rows]
     return Verdict(
         rows_in=table.height,
         error_count=int((~survives).sum()),
-        survivors=table if survives.all() else table.filter(survives),
+        survivors=survivors,
         error_rows=table.hstack(flags.get_columns()).filter(~survives),
-        counts={name: int((~flags[name]).sum()) for name in flags.columns},
-        samples={
-            name: table[(~flags[name]).arg_true().head(sample)]
-            for name in flags.columns
-            if not flags[name].all()
-        },
+        counts={rule.name: counts[rule.name] for rule in rules.rules},
+        samples=samples,
+        duplicates=duplicates,
     )
+
+
+def count_failing_tables(table: pl.LazyFrame, rules: Iterable[Rule]) -> dict[str, int]:
+    """For each rule over the whole table, 1 where the table fails it and 0 where it does not."""
+    flags = [flag_expression(rule) for rule in rules]
+    if not flags:
+        return {}
+    (verdicts,) = table.select(flags).collect(engine="streaming").rows(named=True)
+    return {name: int(not passes) for name, passes in verdicts.items()}
+
+
+class FoundDuplicates(NamedTuple):
+    """Duplicated keys, and the positions of the first row of each of the first ones."""
+
+    duplicates: Duplicates
+    first_rows: list[int]
+
+
+def find_duplicates(keys: pl.DataFrame, positions: pl.Series, sample: int) -> FoundDuplicates:
+    """Sort rows that are known to share their keys by key; `positions` says where each row is."""
+    by_key = (
+        keys.lazy()
+        .with_columns(positions.alias(_POSITION))
+        .group_by(keys.columns)
+        .agg(pl.len().alias(ROWS_OF_KEY), pl.col(_POSITION).min())
+        .collect()
+    )
+    return _first_duplicates(by_key.height, by_key, sample)
+
+
+def merge_duplicates(parts: Sequence[FoundDuplicates], sample: int) -> FoundDuplicates:
+    """What was found in several parts of one frame that share no key; one part at least."""
+    first = pl.concat(
+        part.duplicates.sample.with_columns(
+            pl.Series(_POSITION, part.first_rows, pl.get_index_type())
+        )
+        for part in parts
+    )
+    return _first_duplicates(sum(part.duplicates.keys for part in parts), first, sample)
+
+
+def _first_duplicates(keys: int, by_key: pl.DataFrame, sample: int) -> FoundDuplicates:
+    first = by_key.sort(_POSITION).head(sample)
+    return FoundDuplicates(Duplicates(keys, first.drop(_POSITION)), first[_POSITION].to_list())
 
 
 def is_row_wise(expression: pl.Expr, schema: pl.Schema) -> bool:
@@ -142,7 +217,7 @@ def rule_combinations(
 
     Where sets are equally big, the one that fails the earlier rule comes first.
     """
-    names = [rule.name for rule in rules.rules]
+    names = [rule.name for rule in rules.row_rules]
     sets = error_rows.lazy().group_by(names).agg(pl.len().alias("rows")).collect(engine="streaming")
     biggest_first = sets.sort("rows", *names, descending=[True, *([False] * len(names))])
     return [

@@ -195,24 +195,40 @@ class ColumnSchemaError(_RunError):
 
 
 class ValidationAbortError(_RunError):
-    """Rows fail error rules and the asset has no quarantine: nothing was written."""
+    """Error rules failed and the table must not be written; the last one stays.
+
+    Either rows failed and the asset has no quarantine, or the rows that are left fail as a table: a
+    rule that gives one value for all of them. `address` is where the error rows are, if they were
+    set aside.
+    """
 
     def __init__(
-        self, asset: str, counts: Mapping[str, int], *, error_rows: int, rows: int
+        self,
+        asset: str,
+        counts: Mapping[str, int],
+        *,
+        error_rows: int,
+        rows: int,
+        table_rules: Sequence[str] = (),
+        address: str | None = None,
     ) -> None:
-        super().__init__(
-            _list(
-                f"Asset {_code(asset)}: {_rows(error_rows)} of {rows:,} failed error rules: ",
-                _counts(counts),
-                ". Nothing was written; the last table stays. "
-                "`quarantine=True` would set these rows aside and write the others.",
-            )
-        )
+        parts = [f"{_code(rule)} (the whole table)" for rule in table_rules]
+        found = f"the {_rows(rows - error_rows)} left failed error rules: "
+        tail = ". Nothing was written; the last table stays."
+        if address is not None:
+            tail = f". No table was written; the last one stays. Error rows: {_end_of(address)}"
+        elif error_rows:
+            parts = [*_counts(counts), *parts]
+            found = f"{_rows(error_rows)} of {rows:,} failed error rules: "
+            tail += " `quarantine=True` would set these rows aside and write the others."
+        super().__init__(_list(f"Asset {_code(asset)}: {found}", parts, tail))
         self.asset = asset
-        self.rules = tuple(counts)
+        self.rules = (*counts, *table_rules)
         self.counts = dict(counts)
+        self.table_rules = tuple(table_rules)
         self.error_rows = error_rows
         self.rows = rows
+        self.address = address
 
 
 class NothingSurvivedError(_RunError):
