@@ -2,7 +2,7 @@
 
 import asyncio
 import typing
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -159,6 +159,73 @@ def run(files: FileIOManager, instance: dg.DagsterInstance) -> Execute:
         return outcome
 
     return execute
+
+
+@pytest.fixture
+def generator(files: FileIOManager) -> dg.IOManager:
+    """Yields what it did, and logs an event of its own for every key it writes."""
+
+    class GeneratorIOManager(type(files)):  # type: ignore[misc]
+        def handle_output(self, context: dg.OutputContext, obj: Any) -> Iterator[dict[str, Any]]:
+            super().handle_output(context, obj)
+            context.log_event(dg.AssetObservation(context.asset_key))
+            yield {"size": dg.MetadataValue.int(obj.height)}
+
+    manager: dg.IOManager = GeneratorIOManager(files.root)
+    return manager
+
+
+@pytest.fixture
+def parquet(tmp_path: Path) -> object:
+    from dagster_polars import PolarsParquetIOManager
+
+    return PolarsParquetIOManager(base_dir=str(tmp_path / "storage"))
+
+
+@pytest.fixture
+def duckdb_file(tmp_path: Path) -> Path:
+    return tmp_path / "warehouse.duckdb"
+
+
+@pytest.fixture
+def duckdb(duckdb_file: Path) -> object:
+    from dagster_duckdb_polars import DuckDBPolarsIOManager
+
+    return DuckDBPolarsIOManager(database=str(duckdb_file))
+
+
+@pytest.fixture(
+    params=[
+        "files",
+        "generator",
+        pytest.param("parquet", marks=pytest.mark.io_managers),
+        pytest.param("duckdb", marks=pytest.mark.io_managers),
+    ]
+)
+def manager(request: pytest.FixtureRequest) -> object:
+    """Each IO manager in turn."""
+    found: object = request.getfixturevalue(request.param)
+    return found
+
+
+Materialize = Callable[..., dg.ExecuteInProcessResult]
+
+
+@pytest.fixture
+def materialize(instance: dg.DagsterInstance) -> Materialize:
+    """Run one asset with a manager under its default key."""
+
+    def materialize(
+        asset: dg.AssetsDefinition, manager: object, partition_key: str | None = None
+    ) -> dg.ExecuteInProcessResult:
+        return dg.materialize(
+            [asset],
+            instance=instance,
+            resources={"io_manager": manager},
+            partition_key=partition_key,
+        )
+
+    return materialize
 
 
 @pytest.fixture

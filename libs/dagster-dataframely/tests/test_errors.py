@@ -16,6 +16,15 @@ MISMATCHES = [ColumnMismatch(name, "Struct({'a': Int64})", "String") for name in
 
 WORST = {
     "abort": lambda: errors.ValidationAbortError(LONG, MANY, error_rows=10**9, rows=10**9),
+    "table": lambda: errors.ValidationAbortError(
+        LONG, MANY, error_rows=10**9, rows=10**9, table_rules=list(MANY), address=LONG
+    ),
+    "table, without a quarantine": lambda: errors.ValidationAbortError(
+        LONG, MANY, error_rows=10**9, rows=10**9, table_rules=list(MANY)
+    ),
+    "quarantine columns": lambda: errors.QuarantineColumnsError(
+        LONG, LONG, found=list(MANY), stored=[LONG]
+    ),
     "nothing survived": lambda: errors.NothingSurvivedError(LONG, MANY, rows=10**9, address=LONG),
     "columns": lambda: errors.ColumnSchemaError(LONG, LONG, MISMATCHES, castable=True),
     "return value": lambda: errors.ReturnValueError(LONG, LONG, LONG),

@@ -1,6 +1,6 @@
 """Table and quarantine go through the IO manager the asset is bound to, whichever it is."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 import dagster_dataframely as dd
 
 if TYPE_CHECKING:
-    from conftest import FileIOManager
+    from conftest import FileIOManager, Materialize
 
 
 class Sales(dy.Schema):
@@ -48,71 +48,7 @@ GRID = dg.MultiPartitionsDefinition(
 )
 
 
-@pytest.fixture
-def generator(files: "FileIOManager") -> dg.IOManager:
-    """Yields what it did, and logs an event of its own for every key it writes."""
-
-    class GeneratorIOManager(type(files)):  # type: ignore[misc]
-        def handle_output(self, context: dg.OutputContext, obj: Any) -> Iterator[dict[str, Any]]:
-            super().handle_output(context, obj)
-            context.log_event(dg.AssetObservation(context.asset_key))
-            yield {"size": dg.MetadataValue.int(obj.height)}
-
-    manager: dg.IOManager = GeneratorIOManager(files.root)
-    return manager
-
-
-@pytest.fixture
-def parquet(tmp_path: Path) -> object:
-    from dagster_polars import PolarsParquetIOManager
-
-    return PolarsParquetIOManager(base_dir=str(tmp_path / "storage"))
-
-
-@pytest.fixture
-def duckdb_file(tmp_path: Path) -> Path:
-    return tmp_path / "warehouse.duckdb"
-
-
-@pytest.fixture
-def duckdb(duckdb_file: Path) -> object:
-    from dagster_duckdb_polars import DuckDBPolarsIOManager
-
-    return DuckDBPolarsIOManager(database=str(duckdb_file))
-
-
-@pytest.fixture(
-    params=[
-        "files",
-        "generator",
-        pytest.param("parquet", marks=pytest.mark.io_managers),
-        pytest.param("duckdb", marks=pytest.mark.io_managers),
-    ]
-)
-def manager(request: pytest.FixtureRequest) -> object:
-    """Each IO manager in turn."""
-    found: object = request.getfixturevalue(request.param)
-    return found
-
-
 ReadBack = Callable[..., tuple[Any, ...]]
-
-
-@pytest.fixture
-def materialize(instance: dg.DagsterInstance) -> Callable[..., dg.ExecuteInProcessResult]:
-    """Run one asset with a manager under its default key."""
-
-    def materialize(
-        asset: dg.AssetsDefinition, manager: object, partition_key: str | None = None
-    ) -> dg.ExecuteInProcessResult:
-        return dg.materialize(
-            [asset],
-            instance=instance,
-            resources={"io_manager": manager},
-            partition_key=partition_key,
-        )
-
-    return materialize
 
 
 @pytest.fixture
@@ -157,15 +93,12 @@ def declare(frame: pl.DataFrame | pl.LazyFrame = SALES, **arguments: Any) -> dg.
     return sales
 
 
-Materialize = Callable[..., dg.ExecuteInProcessResult]
-
-
 @pytest.mark.parametrize(
     ("prefix", "frame"), [([], SALES), (["shop"], SALES.lazy())], ids=["eager", "prefix, lazy"]
 )
 def test_table_and_quarantine_are_read_back_through_the_manager(
     manager: object,
-    materialize: Materialize,
+    materialize: "Materialize",
     read_back: ReadBack,
     prefix: list[str],
     frame: pl.DataFrame | pl.LazyFrame,
@@ -178,7 +111,7 @@ def test_table_and_quarantine_are_read_back_through_the_manager(
 
 
 def test_the_columns_tab_is_the_same_before_and_after_a_run(
-    manager: object, materialize: Materialize, instance: dg.DagsterInstance
+    manager: object, materialize: "Materialize", instance: dg.DagsterInstance
 ) -> None:
     sales = declare()
     materialize(sales, manager)
@@ -191,7 +124,7 @@ def test_the_columns_tab_is_the_same_before_and_after_a_run(
 
 
 def test_the_quarantine_key_emits_no_event(
-    manager: object, materialize: Materialize, instance: dg.DagsterInstance
+    manager: object, materialize: "Materialize", instance: dg.DagsterInstance
 ) -> None:
     result = materialize(declare(), manager)
     assert instance.get_asset_keys() == [dg.AssetKey("sales")]
@@ -204,7 +137,7 @@ def test_the_quarantine_key_emits_no_event(
 
 
 def test_the_manager_sees_the_same_output_but_for_the_key(
-    materialize: Materialize, instance: dg.DagsterInstance
+    materialize: "Materialize", instance: dg.DagsterInstance
 ) -> None:
     seen: list[dict[str, Any]] = []
 
@@ -239,7 +172,7 @@ def test_the_manager_sees_the_same_output_but_for_the_key(
 
 
 def test_the_quarantine_is_written_before_the_table(
-    files: "FileIOManager", materialize: Materialize
+    files: "FileIOManager", materialize: "Materialize"
 ) -> None:
     class FailsOnTheTable(type(files)):  # type: ignore[misc]
         def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
@@ -253,7 +186,7 @@ def test_the_quarantine_is_written_before_the_table(
 
 
 def test_a_manager_that_cannot_write_the_quarantine_fails_the_run(
-    files: "FileIOManager", materialize: Materialize
+    files: "FileIOManager", materialize: "Materialize"
 ) -> None:
     class FailsOnTheQuarantine(type(files)):  # type: ignore[misc]
         def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
@@ -304,7 +237,7 @@ def test_a_quarantine_spec_loads_from_the_manager_the_asset_names(
 @pytest.mark.parametrize("name", ["files", pytest.param("parquet", marks=pytest.mark.io_managers)])
 def test_a_downstream_asset_loads_the_quarantine_as_it_asks(
     request: pytest.FixtureRequest,
-    materialize: Materialize,
+    materialize: "Materialize",
     read_back: ReadBack,
     name: str,
     frame_type: type,
@@ -320,7 +253,7 @@ def test_a_downstream_asset_loads_the_quarantine_as_it_asks(
 
 @pytest.mark.parametrize("partitions", ["days", "grid"])
 def test_each_partition_has_its_own_table_and_quarantine(
-    manager: object, materialize: Materialize, read_back: ReadBack, partitions: str
+    manager: object, materialize: "Materialize", read_back: ReadBack, partitions: str
 ) -> None:
     @dd.asset(
         Sales,
@@ -357,7 +290,7 @@ def test_each_partition_has_its_own_table_and_quarantine(
 
 @pytest.mark.io_managers
 def test_parquet_files_lie_side_by_side(
-    parquet: object, materialize: Materialize, tmp_path: Path
+    parquet: object, materialize: "Materialize", tmp_path: Path
 ) -> None:
     materialize(declare(), parquet)
     materialize(declare(key_prefix="shop"), parquet)
@@ -378,7 +311,7 @@ def test_parquet_files_lie_side_by_side(
 
 @pytest.mark.io_managers
 def test_duckdb_tables_lie_side_by_side(
-    duckdb: object, duckdb_file: Path, materialize: Materialize
+    duckdb: object, duckdb_file: Path, materialize: "Materialize"
 ) -> None:
     from duckdb import connect
 

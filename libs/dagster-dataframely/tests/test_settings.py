@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 
 import dagster_dataframely as dd
-from dagster_dataframely._settings import SETTINGS, Engine, Settings, quarantine_dir
+from dagster_dataframely._settings import (
+    SETTINGS,
+    Engine,
+    QuarantineLayout,
+    Settings,
+    quarantine_dir,
+)
 from dagster_dataframely.data import OrdersSchema
 from dagster_dataframely.errors import InvalidSettingError
 
@@ -17,6 +23,7 @@ VALUES: dict[str, tuple[object, str, object]] = {
     "max_failure_samples": (7, "0", 0),
     "row_sample": (7, "12", 12),
     "engine": ("auto", "in-memory", "in-memory"),
+    "quarantine_layout": ("columns", "list", "list"),
 }
 """For each setting an argument, a text for the environment, and what the text means."""
 
@@ -27,6 +34,7 @@ WRONG: dict[str, list[tuple[object, str]]] = {
     "max_failure_samples": [(-1, "-1"), (True, "five"), (1.5, "1.5")],
     "row_sample": [("5", "٣")],
     "engine": [("memory", "Streaming")],
+    "quarantine_layout": [("rows", "LIST")],
     "temp_dir": [("", ""), ("/no/such/folder", "/no/such/folder"), (1, " ")],
 }
 """For each setting, arguments and texts that are not allowed."""
@@ -45,6 +53,7 @@ def test_defaults() -> None:
         row_sample=5,
         temp_dir=None,
         engine=Engine.AUTO,
+        quarantine_layout=QuarantineLayout.COLUMNS,
     )
 
 

@@ -36,6 +36,7 @@ PUBLIC = {
         "InvalidSettingError",
         "InvalidSeverityError",
         "NothingSurvivedError",
+        "QuarantineColumnsError",
         "QuarantineDirError",
         "QuarantineKeyCollisionError",
         "ReservedColumnError",

@@ -14,15 +14,14 @@ from dagster_dataframely import _names
 from dagster_dataframely._checks import build_check_specs
 from dagster_dataframely._code_version import derive_code_version
 from dagster_dataframely._columns import table_schema
-from dagster_dataframely._handover import choose_hand_over
 from dagster_dataframely._names import CoercibleToAssetKey
 from dagster_dataframely._process import AssetYield, Declaration, Surroundings, process
-from dagster_dataframely._quarantine import delegating_writer, direct_call, direct_writer
 from dagster_dataframely._rules import read_schema
-from dagster_dataframely._settings import SETTINGS, SettingArguments, Settings
+from dagster_dataframely._settings import SETTINGS, QuarantineLayout, SettingArguments, Settings
 from dagster_dataframely._severities import Severity
 from dagster_dataframely._typed_inputs import output_type, typed_ins
 from dagster_dataframely._upstream import current_step, get_type_hints, has_context
+from dagster_dataframely._writers import DirectWriter, delegating_writer, direct_call
 from dagster_dataframely.errors import InvalidArgumentError
 
 Function = Callable[..., Any]
@@ -103,8 +102,9 @@ def asset(
         filter: Another word for `quarantine`.
         severities: `"error"` or `"warn"` by rule name (`amount|min`), over what the schema says.
         **arguments: The settings (`check_granularity`, `multi_column_rules`, `statistics`,
-            `max_failure_samples`, `row_sample`, `temp_dir`, `engine`), then everything `@dg.asset`
-            takes but `check_specs`, `output_required`, `dagster_type` and `is_virtual`.
+            `max_failure_samples`, `row_sample`, `temp_dir`, `engine`, `quarantine_layout`), then
+            everything `@dg.asset` takes but `check_specs`, `output_required`, `dagster_type` and
+            `is_virtual`.
 
     Returns:
         A decorator that gives a `dg.AssetsDefinition`.
@@ -151,10 +151,7 @@ def asset(
             **{
                 **given,
                 "ins": typed_ins(function, given.get("ins")),
-                "metadata": {
-                    **(given.get("metadata") or {}),
-                    _names.COLUMN_SCHEMA: table_schema(rules),
-                },
+                "metadata": _metadata(given, declaration, quarantine=has_quarantine),
                 "description": given.get("description") or _description(schema, function),
                 "code_version": given.get("code_version") or derive_code_version(rules),
                 "kinds": _kinds(given),
@@ -202,6 +199,19 @@ def _description(schema: type[dy.Schema], function: Function) -> str | None:
         if owner.__doc__:
             return inspect.cleandoc(owner.__doc__)
     return None
+
+
+def _metadata(
+    given: Mapping[str, Any], declaration: Declaration, *, quarantine: bool
+) -> dict[str, Any]:
+    metadata = {
+        **(given.get("metadata") or {}),
+        _names.COLUMN_SCHEMA: table_schema(declaration.rules),
+    }
+    layout = declaration.settings.quarantine_layout
+    if quarantine and layout is not QuarantineLayout.COLUMNS:
+        metadata[_names.QUARANTINE_LAYOUT] = layout.value
+    return metadata
 
 
 def _kinds(given: Mapping[str, Any]) -> AbstractSet[str] | None:
@@ -284,12 +294,9 @@ def _with_context(function: Function) -> inspect.Signature:
 
 
 def _surroundings_of_step(step: dg.AssetExecutionContext, *, quarantine: bool) -> Surroundings:
-    return Surroundings(
-        writer=delegating_writer(step) if quarantine else None,
-        partition_key=step.partition_key if step.has_partition_key else None,
-        hand_over=choose_hand_over(step, step.asset_key),
-        log=step.log.info,
-    )
+    writer = delegating_writer(step) if quarantine else None
+    partition_key = step.partition_key if step.has_partition_key else None
+    return Surroundings.of_step(step, step.asset_key, writer, partition_key)
 
 
 def _surroundings_of_call(
@@ -306,7 +313,7 @@ def _surroundings_of_call(
         partition_key = context.partition_key
     if isinstance(partitions_def, dg.MultiPartitionsDefinition) and partition_key is not None:
         partition_key = partitions_def.get_partition_key_from_str(partition_key)
-    writer = direct_writer(asset_key, partition_key) if quarantine else None
+    writer = DirectWriter(asset_key, partition_key) if quarantine else None
     return Surroundings(writer, partition_key)
 
 

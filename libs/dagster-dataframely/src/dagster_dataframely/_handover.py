@@ -36,9 +36,14 @@ def choose_hand_over(context: dg.AssetExecutionContext, asset_key: dg.AssetKey) 
     if not output_is_lazy(context, asset_key):
         return to_data_frame
     match bound_manager_kind(context, asset_key):
-        case "database":
+        case "database" | "duckdb":
             return to_data_frame
         case "keeps the object":
             return to_lazy_frame_in_memory
         case _:
             return to_lazy_frame
+
+
+def takes_lists(context: dg.AssetExecutionContext, asset_key: dg.AssetKey) -> bool:
+    """Whether the manager's storage has lists; of the databases, DuckDB has."""
+    return bound_manager_kind(context, asset_key) != "database"

@@ -18,22 +18,25 @@ def materialization_metadata(
     rules: SchemaRules, settings: Settings, verdict: Verdict[Any], *, partitioned: bool
 ) -> dict[str, Any]:
     """What is recorded about the rows that are written, on clean runs too."""
-    written = verdict.survivor_count
-    metadata: dict[str, Any] = {
-        _names.COLUMN_SCHEMA: table_schema(rules),
-        _names.ROW_COUNT: written,
-        _names.ROWS_IN: verdict.rows_in,
-        _names.ROWS_WRITTEN: written,
-        _names.ERROR_ROWS: verdict.error_count,
-        _names.ERROR_SHARE: verdict.error_count / verdict.rows_in if verdict.rows_in else 0.0,
-    }
+    metadata: dict[str, Any] = {_names.COLUMN_SCHEMA: table_schema(rules), **row_counts(verdict)}
     if partitioned:
-        metadata[_names.PARTITION_ROW_COUNT] = written
+        metadata[_names.PARTITION_ROW_COUNT] = verdict.survivor_count
     metadata |= _sample(_names.VALID_SAMPLE, verdict.survivors, settings)
     if settings.statistics:
         for family, rows in describe_families(verdict.survivors).items():
             metadata[f"{_names.VALID_STATS}/{family}"] = render_rows(rows)
     return metadata
+
+
+def row_counts(verdict: Verdict[Any]) -> dict[str, int | float]:
+    """How many rows came in, were written and set aside: plain numbers, which Dagster plots."""
+    return {
+        _names.ROW_COUNT: verdict.survivor_count,
+        _names.ROWS_IN: verdict.rows_in,
+        _names.ROWS_WRITTEN: verdict.survivor_count,
+        _names.ERROR_ROWS: verdict.error_count,
+        _names.ERROR_SHARE: verdict.error_count / verdict.rows_in if verdict.rows_in else 0.0,
+    }
 
 
 def quarantine_metadata(

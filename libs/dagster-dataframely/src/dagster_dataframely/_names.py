@@ -26,6 +26,7 @@ DUPLICATED_KEYS = "dy_duplicated_keys"
 DUPLICATED_SAMPLE = "dy_duplicated_sample"
 COLUMN_ERRORS = "dy_schema__errors"
 EXTRA_COLUMNS = "dy_extra_columns"
+EVALUATED_TOGETHER = "dy_evaluated_together"
 
 COLUMN_SCHEMA = "dagster/column_schema"
 ROW_COUNT = "dagster/row_count"
@@ -44,7 +45,13 @@ INVALID_BY_RULES = "dataframely/invalid_by_rules"
 QUARANTINE_OF = "dataframely/quarantine_of"
 """On a quarantine's `AssetSpec`: the key of the asset whose error rows it holds."""
 
+QUARANTINE_LAYOUT = "dataframely/quarantine_layout"
+"""On an asset's definition, where its quarantine has another layout than the default."""
+
 QUARANTINE_SUFFIX = "_quarantine"
+FAILED_RULES = "dy_failed_rules"
+RUN_ID = "dy_run_id"
+WRITTEN_AT = "dy_written_at"
 
 
 def rule_check_name(rule: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 import dagster as dg
@@ -18,15 +19,22 @@ from dagster_dataframely._checks import (
     group_rules,
     rule_check_results,
 )
-from dagster_dataframely._handover import HandOver, to_data_frame
+from dagster_dataframely._handover import (
+    HandOver,
+    choose_hand_over,
+    takes_lists,
+    to_data_frame,
+)
 from dagster_dataframely._materialization import materialization_metadata, quarantine_metadata
-from dagster_dataframely._quarantine import QuarantineWriter, quarantine_frame
+from dagster_dataframely._quarantine import quarantine_frame
+from dagster_dataframely._ranges import PartitionRange
 from dagster_dataframely._rules import Rule, SchemaRules
 from dagster_dataframely._settings import Engine, Settings
 from dagster_dataframely._staging import stage_rows, staging_folder
 from dagster_dataframely._streaming import evaluate_plan
 from dagster_dataframely._upstream import current_run_context
 from dagster_dataframely._validation import Verdict, evaluate
+from dagster_dataframely._writers import ClearingWriter, QuarantineWriter
 from dagster_dataframely.errors import (
     ColumnSchemaError,
     NothingSurvivedError,
@@ -83,8 +91,34 @@ class Surroundings:
     partition_key: str | None = None
     hand_over: HandOver = to_data_frame
     """Turns rows into what the IO manager takes."""
+    lists: bool = True
+    """Whether the IO manager's storage has lists."""
+    run_id: str | None = None
+    partition_range: PartitionRange | None = None
+    """Of a run over several partitions."""
     log: Callable[[str], None] = lambda _message: None
     """Says how far a long run has come."""
+
+    @classmethod
+    def of_step(
+        cls,
+        step: dg.AssetExecutionContext,
+        asset_key: dg.AssetKey,
+        writer: QuarantineWriter | None,
+        partition_key: str | None,
+    ) -> "Surroundings":
+        """What a run brings for one of the assets of its step."""
+        return cls(
+            writer=writer,
+            partition_key=partition_key,
+            hand_over=choose_hand_over(step, asset_key),
+            lists=takes_lists(step, asset_key),
+            run_id=step.run.run_id,
+            partition_range=PartitionRange(step, asset_key)
+            if step.has_partition_key_range
+            else None,
+            log=step.log.info,
+        )
 
 
 def process(
@@ -96,12 +130,14 @@ def process(
     """
     result = _unpack(declaration.asset_name, returned)
     if result is None:
-        yield columns_check_result(declaration.asset_key, [], [])
-        yield from declaration.rule_checks(None, own_severity)
+        passed = columns_check_result(declaration.asset_key, [], [])
+        yield from _report(declaration, passed, None, surroundings, own_severity)
         return
     columns_check = check_columns(declaration, result.frame)
     if not columns_check.passed:
         yield columns_check
+        if (together := surroundings.partition_range) is not None:
+            together.record_evaluations(together.undivided, lambda _: [columns_check])
         raise _column_schema_error(declaration, result.frame)
     # Staged rows have to be there until the IO manager has written them, after the `yield`.
     with _verdict(declaration, result.frame, surroundings) as verdict:
@@ -119,13 +155,12 @@ def conclude(
     rejected = verdict.failed(declaration.rules.table_error_rules)
     if not verdict.error_count and not rejected:
         yield from _materialize(declaration, result, verdict, surroundings)
-        yield columns_check
-        yield from declaration.rule_checks(verdict, own_severity)
+        yield from _report(declaration, columns_check, verdict, surroundings, own_severity)
+        _clear(declaration, verdict, surroundings)
     elif verdict.error_count and surroundings.writer is not None:
         yield from _set_aside(declaration, result, columns_check, verdict, surroundings)
     else:
-        yield columns_check
-        yield from declaration.rule_checks(verdict, own_severity)
+        yield from _report(declaration, columns_check, verdict, surroundings, own_severity)
         raise _abort(declaration, verdict)
 
 
@@ -172,18 +207,60 @@ def _set_aside(
 ) -> Iterator[AssetYield]:
     """Write the error rows, then the table where any row is left for it."""
     rules = declaration.rules
-    quarantined = surroundings.hand_over(quarantine_frame(verdict.error_rows, rules))
+    quarantined = _quarantined(declaration, verdict, surroundings)
     address = cast("QuarantineWriter", surroundings.writer)(quarantined)
     surroundings.log(f"Error rows written to {address}: {verdict.error_count:,}.")
     if not verdict.survivor_count or verdict.failed(rules.table_error_rules):
         at = {_names.QUARANTINE_ADDRESS: dg.MetadataValue.text(address)}
-        yield columns_check._replace(metadata={**columns_check.metadata, **at})
-        yield from declaration.rule_checks(verdict, own_severity, at)
+        yield from _report(declaration, columns_check, verdict, surroundings, own_severity, at)
         raise _abort(declaration, verdict, address)
     metadata = quarantine_metadata(rules, declaration.settings, verdict, quarantined, address)
     yield from _materialize(declaration, result, verdict, surroundings, metadata)
-    yield columns_check
-    yield from declaration.rule_checks(verdict, always_warn)
+    yield from _report(declaration, columns_check, verdict, surroundings, always_warn)
+
+
+def _report(
+    declaration: Declaration,
+    columns_check: dg.AssetCheckResult,
+    verdict: Verdict[Any] | None,
+    surroundings: Surroundings,
+    severity_of: SeverityOf,
+    metadata: Mapping[str, Any] = MappingProxyType({}),
+) -> Iterator[dg.AssetCheckResult]:
+    """A result for every check, with this metadata added.
+
+    In a run over several partitions, also an evaluation for each of them.
+    """
+
+    def results(found: Verdict[Any] | None) -> Iterator[dg.AssetCheckResult]:
+        yield columns_check._replace(metadata={**columns_check.metadata, **metadata})
+        yield from declaration.rule_checks(found, severity_of, metadata)
+
+    yield from results(verdict)
+    if (together := surroundings.partition_range) is not None:
+        together.record_evaluations(together.split(verdict, declaration.rules), results)
+
+
+def _quarantined(
+    declaration: Declaration, verdict: Verdict[Any], surroundings: Surroundings
+) -> pl.DataFrame | pl.LazyFrame:
+    frame: pl.DataFrame | pl.LazyFrame = quarantine_frame(
+        verdict.error_rows,
+        declaration.rules,
+        declaration.settings.quarantine_layout,
+        run_id=surroundings.run_id,
+        lists=surroundings.lists,
+    )
+    return surroundings.hand_over(frame)
+
+
+def _clear(declaration: Declaration, verdict: Verdict[Any], surroundings: Surroundings) -> None:
+    """Take away the error rows of the table that this run has just replaced.
+
+    Not earlier: where the table cannot be written, the last one stays, and its error rows with it.
+    """
+    if isinstance(surroundings.writer, ClearingWriter):
+        surroundings.writer.clear(_quarantined(declaration, verdict, surroundings))
 
 
 def _materialize(
@@ -206,6 +283,8 @@ def _materialize(
         # `MaterializeResult`; nothing replaces what the context is told (1.13).
         column_schema = {_names.COLUMN_SCHEMA: own[_names.COLUMN_SCHEMA]}
         run_context.add_asset_metadata(column_schema, asset_key=declaration.asset_key)
+    if (together := surroundings.partition_range) is not None:
+        together.record_row_counts(together.split(verdict, declaration.rules))
     start = time.monotonic()
     yield dg.MaterializeResult(
         asset_key=declaration.asset_key,

@@ -44,6 +44,15 @@ class Engine(StrEnum):
     STREAMING = "streaming"
 
 
+class QuarantineLayout(StrEnum):
+    """Which columns a quarantine has after the schema's."""
+
+    COLUMNS = "columns"
+    """One for each rule, named as its check."""
+    LIST = "list"
+    """The failed rules' names, the run and the time: the same whatever the rules are."""
+
+
 class SettingArguments(TypedDict, total=False):
     """The settings as the decorator and `dd.wiring` take them; `None` means not given."""
 
@@ -54,6 +63,7 @@ class SettingArguments(TypedDict, total=False):
     row_sample: int | None
     temp_dir: str | os.PathLike[str] | None
     engine: Literal["auto", "in-memory", "streaming"] | None
+    quarantine_layout: Literal["columns", "list"] | None
 
 
 @dataclass(frozen=True)
@@ -67,6 +77,7 @@ class Settings:
     row_sample: int = 5
     temp_dir: Path | None = None
     engine: Engine = Engine.AUTO
+    quarantine_layout: QuarantineLayout = QuarantineLayout.COLUMNS
 
     @classmethod
     def resolve(cls, arguments: Mapping[str, Any]) -> "Settings":
@@ -147,4 +158,5 @@ SETTINGS: Mapping[str, _Setting] = {
     "row_sample": _COUNT,
     "temp_dir": _Setting(_parse_directory, "the path of an existing directory"),
     "engine": _Setting(Engine, "`auto`, `in-memory` or `streaming`"),
+    "quarantine_layout": _Setting(QuarantineLayout, "`columns` or `list`"),
 }

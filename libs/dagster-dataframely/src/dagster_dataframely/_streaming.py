@@ -186,6 +186,7 @@ def _conclude(
         rows_in=staged.height,
         error_count=error_count,
         survivors=survivors,
+        flagged=everything,
         error_rows=everything.filter(~pl.col(SURVIVES)).select(*rules.column_names, *names),
         counts={rule.name: counts[rule.name] for rule in rules.rules},
         samples={

@@ -2,8 +2,8 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import dagster as dg
 import dataframely as dy
@@ -14,6 +14,7 @@ from dagster._core.execution.context.system import StepExecutionContext
 from dagster._core.execution.plan.outputs import StepOutputHandle
 from dagster._core.storage.db_io_manager import DbIOManager
 from dagster._core.storage.fs_io_manager import PickledObjectFilesystemIOManager
+from dagster._core.storage.upath_io_manager import UPathIOManager
 from dagster._utils.warnings import disable_dagster_warnings
 from dataframely._rule import RuleFactory
 
@@ -29,6 +30,7 @@ __all__ = [
     "output_is_lazy",
     "rule_factories",
     "schema_rule_expressions",
+    "stored_output",
     "write_through_bound_manager",
 ]
 
@@ -135,12 +137,12 @@ def output_is_lazy(context: dg.AssetExecutionContext, asset_key: dg.AssetKey) ->
 
 def bound_manager_kind(
     context: dg.AssetExecutionContext, asset_key: dg.AssetKey
-) -> Literal["database", "keeps the object", "other"]:
+) -> Literal["duckdb", "database", "keeps the object", "other"]:
     """What the manager of the asset does with an object, as far as Dagster's own classes tell."""
     step, handle = _output(context, asset_key)
     manager = step.get_io_manager(handle)
     if isinstance(manager, DbIOManager):
-        return "database"
+        return "duckdb" if type(manager._db_client).__name__ == "DuckDbClient" else "database"
     keeps = isinstance(manager, (dg.InMemoryIOManager, PickledObjectFilesystemIOManager))
     return "keeps the object" if keeps else "other"
 
@@ -162,3 +164,63 @@ def write_through_bound_manager(
         for _event in handled:
             pass
     return output_context.consume_logged_metadata()
+
+
+class StoredOutput(NamedTuple):
+    """What an IO manager holds under a key, as far as it can be told without loading it all."""
+
+    has_rows: bool = True
+    columns: Sequence[str] = ()
+    """In the order they are stored, where the storage keeps them when rows are replaced."""
+
+
+def stored_output(context: dg.AssetExecutionContext, key: dg.AssetKey) -> StoredOutput | None:
+    """What the IO manager of the running asset holds under another key, or `None` for nothing.
+
+    There is no public question for it: a database is asked for one row, a file manager for its path,
+    and any other manager to load what is there; one that cannot has nothing.
+    """
+    step, handle = _output(context, context.asset_key)
+    output_context = _UnderAnotherKey(step.get_output_context(handle), key)
+    manager: Any = step.get_io_manager(handle)
+    if isinstance(manager, DbIOManager):
+        return _stored_in_database(manager, output_context)
+    if isinstance(manager, UPathIOManager):
+        paths = (
+            manager._get_paths_for_partitions(output_context).values()
+            if output_context.has_asset_partitions
+            else [manager._get_path(output_context)]
+        )
+        return StoredOutput() if any(map(manager.path_exists, paths)) else None
+    try:
+        loaded = manager.load_input(_input_context(step, output_context))
+        rows = loaded.lazy().head(1).collect()
+    except Exception:
+        return None
+    return StoredOutput(has_rows=rows.height > 0)
+
+
+def _stored_in_database(manager: Any, context: dg.OutputContext) -> StoredOutput | None:
+    client = manager._db_client
+    table_slice = manager._get_table_slice(context, context)
+    with client.connect(context, table_slice) as connection:
+        try:
+            found = connection.execute(f"{client.get_select_statement(table_slice)} LIMIT 1")
+            columns = [column[0] for column in found.description]
+            return StoredOutput(has_rows=found.fetchone() is not None, columns=columns)
+        except Exception:
+            # There is no table yet, or the connection is not one of DuckDB's kind.
+            return None
+
+
+def _input_context(step: StepExecutionContext, output_context: _UnderAnotherKey) -> dg.InputContext:
+    partitioned = output_context.has_asset_partitions
+    return dg.build_input_context(
+        upstream_output=output_context,
+        dagster_type=output_context.dagster_type,
+        resource_config=output_context.resource_config,
+        step_context=step,
+        asset_key=output_context.asset_key,
+        asset_partition_key_range=output_context.asset_partition_key_range if partitioned else None,
+        asset_partitions_def=output_context.asset_partitions_def if partitioned else None,
+    )

@@ -33,9 +33,11 @@ class Verdict[Frame: (pl.DataFrame, pl.LazyFrame)]:
     error_count: int
     survivors: Frame
     """The rows that fail no error rule: the schema's columns, in the frame's row order."""
+    flagged: Frame
+    """Every row, with one Boolean column for each rule that says something of a row, named as the
+    rule: false where the row fails it; and `SURVIVES`."""
     error_rows: Frame
-    """The rows that fail an error rule, with one Boolean column for each rule that says something of
-    a row, named as the rule: false where the row fails it."""
+    """The rows of `flagged` that fail an error rule, without `SURVIVES`."""
     counts: Mapping[str, int]
     """For every rule, how many rows fail it, 0 included; for a rule over the whole table, 1 where the
     survivors fail it."""
@@ -84,11 +86,13 @@ def evaluate(frame: pl.DataFrame, rules: SchemaRules, *, sample: int) -> Verdict
             found = find_duplicates(table.select(key)[positions], positions, sample)
             duplicates[rule.name] = found.duplicates
             samples[rule.name] = table[found.first_rows]
+    flagged = table.hstack([*flags.get_columns(), survives.alias(SURVIVES)])
     return Verdict(
         rows_in=table.height,
         error_count=int((~survives).sum()),
         survivors=survivors,
-        error_rows=table.hstack(flags.get_columns()).filter(~survives),
+        flagged=flagged,
+        error_rows=flagged.filter(~survives).drop(SURVIVES),
         counts={rule.name: counts[rule.name] for rule in rules.rules},
         samples=samples,
         duplicates=duplicates,

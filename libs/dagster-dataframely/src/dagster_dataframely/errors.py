@@ -23,6 +23,7 @@ __all__ = [
     "InvalidSettingError",
     "InvalidSeverityError",
     "NothingSurvivedError",
+    "QuarantineColumnsError",
     "QuarantineDirError",
     "QuarantineKeyCollisionError",
     "ReservedColumnError",
@@ -282,6 +283,30 @@ class StagingError(_RunError):
             "copy of the table. Set `temp_dir` to a directory with more. Nothing was written."
         )
         self.directory = directory
+
+
+class QuarantineColumnsError(_RunError):
+    """The quarantine is stored as a table with other columns; nothing was written."""
+
+    def __init__(
+        self, asset: str, quarantine_key: str, *, found: Sequence[str], stored: Sequence[str]
+    ) -> None:
+        added = [name for name in found if name not in stored]
+        removed = [name for name in stored if name not in found]
+        difference = [*(f"{_code(name)} is new" for name in added)]
+        difference += [f"{_code(name)} is gone" for name in removed]
+        super().__init__(
+            _list(
+                f"Asset {_code(asset)}: the table of {_code(quarantine_key)} has other columns: ",
+                difference,
+                ". Nothing was written. Drop the table, or declare "
+                '`quarantine_layout="list"`, which has no column for a rule.',
+            )
+        )
+        self.asset = asset
+        self.quarantine_key = quarantine_key
+        self.added = tuple(added)
+        self.removed = tuple(removed)
 
 
 class QuarantineKeyCollisionError(_RunError):

@@ -9,7 +9,7 @@ import dagster as dg
 import polars as pl
 
 from dagster_dataframely._process import AssetYield
-from dagster_dataframely._quarantine import DirectCall, direct_call
+from dagster_dataframely._writers import DirectCall, direct_call
 
 __all__ = ["Invocation", "invoke"]
 

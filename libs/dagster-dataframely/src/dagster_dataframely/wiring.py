@@ -5,17 +5,15 @@ Three arrangements are meant: a `@dg.asset` that yields from `process`; a plain 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 import dagster as dg
 import dataframely as dy
 import polars as pl
 from upath import UPath
 
-from dagster_dataframely import _checks, _columns, _names, _quarantine
-from dagster_dataframely._handover import choose_hand_over
+from dagster_dataframely import _checks, _columns, _names, _quarantine, _writers
 from dagster_dataframely._names import CoercibleToAssetKey
 from dagster_dataframely._process import (
     AssetYield,
@@ -24,12 +22,12 @@ from dagster_dataframely._process import (
     evaluate_checks,
 )
 from dagster_dataframely._process import process as _process
-from dagster_dataframely._quarantine import QuarantineWriter, delegating_writer
 from dagster_dataframely._rules import read_schema
 from dagster_dataframely._settings import SettingArguments, Settings
 from dagster_dataframely._severities import Severity
 from dagster_dataframely._upstream import current_run_context
 from dagster_dataframely._validation import evaluate as _evaluate
+from dagster_dataframely._writers import QuarantineWriter, delegating_writer
 
 __all__ = [
     "AssetYield",
@@ -154,17 +152,20 @@ def quarantine_frame(
     frame: pl.DataFrame,
     *,
     severities: Mapping[str, Severity] | None = None,
+    quarantine_layout: Literal["columns", "list"] | None = None,
 ) -> pl.DataFrame:
-    """The error rows of a frame, with a column for each rule that says what became of it.
+    """The error rows of a frame, with what the rules say of them.
 
     Args:
         schema: The schema class.
         frame: A frame with the schema's columns and dtypes; others are dropped.
         severities: `"error"` or `"warn"` by rule name, over what the schema says.
+        quarantine_layout: As for `dd.asset`.
 
     Returns:
         The rows that fail an error rule, in the frame's order: the schema's columns, then one String
-        column for each rule, `valid` or `invalid`.
+        column for each rule, `valid` or `invalid` (`unknown` for a rule over the whole table); or, as
+        a list, the names of the failed rules, a run that is null, and the time.
 
     Example:
         ```python
@@ -177,7 +178,8 @@ def quarantine_frame(
         ```
     """
     rules = read_schema(schema, severities)
-    return _quarantine.quarantine_frame(_evaluate(frame, rules, sample=0).error_rows, rules)
+    layout = Settings.resolve({"quarantine_layout": quarantine_layout}).quarantine_layout
+    return _quarantine.quarantine_frame(_evaluate(frame, rules, sample=0).error_rows, rules, layout)
 
 
 def quarantine_path(
@@ -205,7 +207,7 @@ def quarantine_path(
         #> checks/sales/orders_quarantine/2026-01.parquet
         ```
     """
-    return _quarantine.quarantine_path(
+    return _writers.quarantine_path(
         dg.AssetKey.from_coercible(key), UPath(directory), partition_key
     )
 
@@ -243,7 +245,7 @@ def file_writer(
             #> True
         ```
     """
-    return _quarantine.file_writer(dg.AssetKey.from_coercible(key), UPath(directory), partition_key)
+    return _writers.file_writer(dg.AssetKey.from_coercible(key), UPath(directory), partition_key)
 
 
 def process(
@@ -295,8 +297,9 @@ def process(
     declaration = _declare(schema, valid_key, severities, settings)
     surroundings = Surroundings(quarantine_writer, partition_key)
     if (context := current_run_context(declaration.asset_key)) is not None:
-        hand_over = choose_hand_over(context, declaration.asset_key)
-        surroundings = replace(surroundings, hand_over=hand_over, log=context.log.info)
+        surroundings = Surroundings.of_step(
+            context, declaration.asset_key, quarantine_writer, partition_key
+        )
     yield from _process(declaration, returned, surroundings)
 
 

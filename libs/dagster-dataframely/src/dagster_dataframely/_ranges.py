@@ -1,0 +1,164 @@
+"""One run over several partitions: what it found, for each of them."""
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import dagster as dg
+import polars as pl
+
+from dagster_dataframely import _names
+from dagster_dataframely._materialization import row_counts
+from dagster_dataframely._rules import SchemaRules
+from dagster_dataframely._validation import SURVIVES, Verdict
+
+_PARTITION, _ROWS, _SURVIVORS = "dy_partition", "dy_rows", "dy_survivors"
+
+Checks = Callable[[Verdict[Any] | None], Iterable[dg.AssetCheckResult]]
+Split = Sequence[tuple[str, Verdict[Any] | None]]
+
+
+@dataclass(frozen=True)
+class PartitionRange:
+    """The partitions that a running step computes together."""
+
+    step: dg.AssetExecutionContext
+    asset_key: dg.AssetKey
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """The keys of the partitions, in their order."""
+        keys: Sequence[str] = self.step.partition_keys
+        return keys
+
+    @property
+    def undivided(self) -> Split:
+        """The partitions where there is no verdict on any row."""
+        return [(key, None) for key in self.keys]
+
+    def split(self, verdict: Verdict[Any] | None, rules: SchemaRules) -> Split:
+        """The verdict on each partition's rows: counts, without samples.
+
+        Rules over the whole table, and all of them where the columns do not tell the partition, keep
+        what they found in all partitions together.
+        """
+        if verdict is None:
+            return self.undivided
+        label = self._label(verdict.flagged.collect_schema())
+        if label is None:
+            return [(key, verdict) for key in self.keys]
+        found = _count(verdict.flagged.lazy(), rules, label)
+        nothing = dict.fromkeys([_ROWS, _SURVIVORS, *(rule.name for rule in rules.row_rules)], 0)
+        return [(key, _part(verdict, rules, found.get(key, nothing))) for key in self.keys]
+
+    def record_row_counts(self, parts: Split) -> None:
+        """Give the materialization of each partition its own row counts."""
+        for key, verdict in parts:
+            if verdict is not None:
+                counts = {**row_counts(verdict), _names.PARTITION_ROW_COUNT: verdict.survivor_count}
+                self.step.add_asset_metadata(counts, asset_key=self.asset_key, partition_key=key)
+
+    def record_evaluations(self, parts: Split, checks: Checks) -> None:
+        """Evaluate each check for each partition.
+
+        An `AssetCheckResult` of such a run carries no partition, and Dagster would leave the check of
+        each partition planned for ever (1.13).
+        """
+        together = {}
+        if len({id(verdict) for _, verdict in parts}) < len(parts):
+            together = {_names.EVALUATED_TOGETHER: f"{self.keys[0]} to {self.keys[-1]}"}
+        for key, verdict in parts:
+            for result in checks(verdict):
+                evaluation = dg.AssetCheckEvaluation(
+                    asset_key=self.asset_key,
+                    check_name=result.check_name or "",
+                    passed=result.passed,
+                    metadata={**result.metadata, **together},
+                    severity=result.severity,
+                    partition=key,
+                )
+                self.step.log_event(evaluation)
+
+    def _label(self, schema: pl.Schema) -> pl.Expr | None:
+        """What gives a row's partition, where `partition_expr` names a column of the table.
+
+        The IO managers of databases go by the same metadata.
+        """
+        definition = self.step.assets_def
+        named = definition.metadata_by_key[self.asset_key].get("partition_expr")
+        partitions_def = definition.partitions_def
+        if isinstance(partitions_def, dg.MultiPartitionsDefinition):
+            if not isinstance(named, Mapping):
+                return None
+            grid = [key for key in self.keys if isinstance(key, dg.MultiPartitionKey)]
+            labels = [
+                _column_label(
+                    dimension.partitions_def,
+                    sorted({key.keys_by_dimension[dimension.name] for key in grid}),
+                    named.get(dimension.name),
+                    schema,
+                )
+                for dimension in sorted(partitions_def.partitions_defs, key=lambda d: d.name)
+            ]
+            known = [label for label in labels if label is not None]
+            # Dagster writes a key of several dimensions in the order of their names (1.13).
+            return pl.concat_str(known, separator="|") if len(known) == len(labels) else None
+        return _column_label(partitions_def, self.keys, named, schema)
+
+
+def _column_label(
+    partitions_def: dg.PartitionsDefinition[Any] | None,
+    keys: Sequence[str],
+    column: object,
+    schema: pl.Schema,
+) -> pl.Expr | None:
+    if not isinstance(column, str) or column not in schema:
+        return None
+    value = pl.col(column)
+    dtype = schema[column]
+    if not isinstance(partitions_def, dg.TimeWindowPartitionsDefinition) or not dtype.is_temporal():
+        return value.cast(pl.String)
+    has_zone = getattr(dtype, "time_zone", None) is not None
+    moment = value.dt.convert_time_zone("UTC").dt.replace_time_zone(None) if has_zone else value
+    windows = [(key, partitions_def.time_window_for_partition_key(key)) for key in keys]
+    return pl.coalesce(
+        pl.when(
+            moment.is_between(
+                _edge(window.start, utc=has_zone), _edge(window.end, utc=has_zone), closed="left"
+            )
+        ).then(pl.lit(key))
+        for key, window in windows
+    )
+
+
+def _edge(moment: dt.datetime, *, utc: bool) -> dt.datetime:
+    """A window's edge as a column has it: in UTC, or on the clock of the partitions."""
+    return (moment.astimezone(dt.UTC) if utc else moment).replace(tzinfo=None)
+
+
+def _count(
+    flagged: pl.LazyFrame, rules: SchemaRules, label: pl.Expr
+) -> dict[str, Mapping[str, int]]:
+    counts = (
+        flagged.group_by(label.alias(_PARTITION))
+        .agg(
+            pl.len().alias(_ROWS),
+            pl.col(SURVIVES).sum().alias(_SURVIVORS),
+            *(pl.col(rule.name).not_().sum() for rule in rules.row_rules),
+        )
+        .collect(engine="streaming")
+    )
+    return {row.pop(_PARTITION): row for row in counts.iter_rows(named=True)}
+
+
+def _part(verdict: Verdict[Any], rules: SchemaRules, row: Mapping[str, int]) -> Verdict[Any]:
+    own = {rule.name: row[rule.name] for rule in rules.row_rules}
+    return replace(
+        verdict,
+        rows_in=row[_ROWS],
+        error_count=row[_ROWS] - row[_SURVIVORS],
+        counts={**verdict.counts, **own},
+        samples={},
+        duplicates={},
+    )

@@ -1,0 +1,230 @@
+"""What stores error rows: a file, the result of a test, or the IO manager of the running asset."""
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Protocol, runtime_checkable
+
+import dagster as dg
+import polars as pl
+from upath import UPath
+
+from dagster_dataframely import _names
+from dagster_dataframely._settings import quarantine_dir
+from dagster_dataframely._upstream import (
+    materializable_keys,
+    stored_output,
+    write_through_bound_manager,
+)
+from dagster_dataframely.errors import (
+    QuarantineColumnsError,
+    QuarantineDirError,
+    QuarantineKeyCollisionError,
+)
+
+
+class QuarantineWriter(Protocol):
+    """Stores the error rows of one run and returns where they are, in words.
+
+    It is handed what the asset's IO manager is: a `pl.LazyFrame` where the output's Dagster type is
+    one, else a `pl.DataFrame`.
+    """
+
+    def __call__(self, frame: Any, /) -> str: ...
+
+
+@runtime_checkable
+class ClearingWriter(QuarantineWriter, Protocol):
+    """A writer that can also take away what an earlier run stored."""
+
+    def clear(self, no_rows: Any, /) -> None:
+        """Leave no row behind, given a frame with the columns and without rows."""
+
+
+@dataclass(frozen=True)
+class DirectCall:
+    """A direct invocation by `dd.testing.invoke`."""
+
+    partition_key: str | None
+    capture: Callable[[pl.DataFrame], None]
+    """Takes the error rows, in place of a directory."""
+
+
+direct_call: ContextVar[DirectCall | None] = ContextVar("direct_call", default=None)
+"""The call that is under way, if it is one of `dd.testing.invoke`."""
+
+
+def quarantine_path(
+    asset_key: dg.AssetKey, directory: UPath, partition_key: str | None = None
+) -> UPath:
+    """The file for the error rows of a direct invocation.
+
+    `<directory>/<key parts>/<name>_quarantine.parquet`, or below a folder of that name one file for
+    each partition; on a grid one folder for each dimension, in the order of the dimensions' names, as
+    Dagster's own file IO managers lay them out (1.13).
+
+    Raises:
+        QuarantineDirError: A part of the key or the partition would leave the directory.
+    """
+    parts = [*_names.quarantine_key(asset_key).path]
+    if isinstance(partition_key, dg.MultiPartitionKey):
+        parts += [key for _, key in sorted(partition_key.keys_by_dimension.items())]
+    elif partition_key is not None:
+        parts.append(partition_key)
+    for part in parts:
+        path = PurePosixPath(part)
+        if not path.parts or path.is_absolute() or ".." in path.parts:
+            raise QuarantineDirError(
+                asset_key.to_user_string(), f"`{part}` cannot be part of a path below the directory"
+            )
+    *folders, name = parts
+    return directory.joinpath(*folders, f"{name}.parquet")
+
+
+@dataclass(frozen=True)
+class FileWriter:
+    """Writes error rows to a Parquet file, in place of one that is there."""
+
+    asset_key: dg.AssetKey
+    path: UPath
+
+    def __call__(self, frame: pl.DataFrame | pl.LazyFrame, /) -> str:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            _write_whole(frame.lazy().collect(engine="streaming"), self.path)
+        except OSError as error:
+            raise QuarantineDirError(
+                self.asset_key.to_user_string(),
+                f"`{self.path}` cannot be written ({error.strerror})",
+            ) from error
+        return str(self.path)
+
+    def clear(self, no_rows: pl.DataFrame | pl.LazyFrame, /) -> None:
+        """Write a file without rows in place of one that is there."""
+        if self.path.exists():
+            self(no_rows)
+
+
+def file_writer(
+    asset_key: dg.AssetKey, directory: UPath, partition_key: str | None = None
+) -> FileWriter:
+    """The writer of a Parquet file at `quarantine_path`."""
+    return FileWriter(asset_key, quarantine_path(asset_key, directory, partition_key))
+
+
+def _write_whole(frame: pl.DataFrame, path: UPath) -> None:
+    """Write a file so that an older one stays as it was until this one is complete."""
+    if path.protocol not in ("", "file", "local"):
+        # An object store shows an object when it is complete.
+        with path.open("wb") as file:
+            frame.write_parquet(file)
+        return
+    whole = Path(path.path)
+    unfinished = whole.with_name(f".{whole.name}.unfinished")
+    try:
+        frame.write_parquet(unfinished)
+        unfinished.replace(whole)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class DirectWriter:
+    """The writer of a direct invocation; the directory is read when there are rows to write."""
+
+    asset_key: dg.AssetKey
+    partition_key: str | None
+
+    def __call__(self, frame: pl.DataFrame | pl.LazyFrame, /) -> str:
+        if (call := direct_call.get()) is not None:
+            call.capture(frame.lazy().collect(engine="streaming"))
+            return "the result of `dd.testing.invoke`"
+        if (directory := quarantine_dir()) is None:
+            raise QuarantineDirError(
+                self.asset_key.to_user_string(), "no directory is set to write them to"
+            )
+        return file_writer(self.asset_key, directory, self.partition_key)(frame)
+
+    def clear(self, no_rows: pl.DataFrame | pl.LazyFrame, /) -> None:
+        """Clear the file of an earlier call, where a directory is set and has one."""
+        if direct_call.get() is None and (directory := quarantine_dir()) is not None:
+            file_writer(self.asset_key, directory, self.partition_key).clear(no_rows)
+
+
+@dataclass(frozen=True)
+class DelegatingWriter:
+    """Writes error rows through the IO manager that the running asset is bound to."""
+
+    context: dg.AssetExecutionContext
+    key: dg.AssetKey
+
+    def __call__(self, frame: Any, /) -> str:
+        asset, key = self.context.asset_key.to_user_string(), self.key.to_user_string()
+        stored = stored_output(self.context, self.key)
+        if stored is not None and stored.columns:
+            found = frame.collect_schema().names()
+            if set(found) != set(stored.columns):
+                raise QuarantineColumnsError(asset, key, found=found, stored=stored.columns)
+            # A database takes the values by position.
+            frame = frame.select(stored.columns)
+        metadata = write_through_bound_manager(self.context, self.key, frame)
+        partition = (
+            f" (partition {self.context.partition_key})" if self.context.has_partition_key else ""
+        )
+        path = metadata.get("path")
+        where = f" at {path.value}" if path is not None else ""
+        return f"{key}{partition}{where}"
+
+    def clear(self, no_rows: Any, /) -> None:
+        """Write no rows in place of those an earlier run stored, where there are any."""
+        stored = stored_output(self.context, self.key)
+        if stored is not None and stored.has_rows:
+            write_through_bound_manager(self.context, self.key, no_rows)
+
+
+def delegating_writer(context: dg.AssetExecutionContext) -> QuarantineWriter:
+    """Write error rows through the IO manager that the running asset is bound to.
+
+    They go under the asset's key with `_quarantine` appended to its last part, with the same
+    partition, definition metadata and resource config. No event is recorded. Needs a run: the context
+    of a direct invocation has no IO manager.
+
+    Args:
+        context: The context of the step that computes the asset.
+
+    Returns:
+        A function that takes the error rows and returns where they are, in words. On a clean run
+        `process` has it take away what an earlier run stored.
+
+    Raises:
+        QuarantineKeyCollisionError: Another asset of the code location can be materialized under
+            that key; raised here, before anything is written.
+
+    Example:
+        ```python
+        import dagster as dg
+
+        import dagster_dataframely as dd
+        from dagster_dataframely.data import OrdersSchema, invalid_orders
+
+
+        @dg.asset(
+            check_specs=dd.wiring.check_specs(OrdersSchema, asset="orders"), output_required=False
+        )
+        def orders(context: dg.AssetExecutionContext):
+            writer = dd.wiring.delegating_writer(context)
+            yield from dd.wiring.process(
+                OrdersSchema, invalid_orders(), valid_key="orders", quarantine_writer=writer
+            )
+
+
+        result = dg.materialize([orders], resources={"io_manager": dg.mem_io_manager})
+        print(result.output_for_node("orders").height)
+        #> 4
+        ```
+    """
+    key = _names.quarantine_key(context.asset_key)
+    if key in materializable_keys(context):
+        raise QuarantineKeyCollisionError(context.asset_key.to_user_string(), key.to_user_string())
+    return DelegatingWriter(context, key)
