@@ -1,5 +1,6 @@
 """Messages name the object, what was found and the way out, and stay readable."""
 
+import pickle
 from collections.abc import Callable
 
 import dagster as dg
@@ -46,6 +47,24 @@ WORST = {
 @pytest.mark.parametrize("worst", WORST.values(), ids=WORST)
 def test_message_is_at_most_300_characters(worst: Callable[[], DagsterDataframelyError]) -> None:
     assert len(str(worst())) <= 300
+
+
+PICKLED = {
+    **WORST,
+    # A class is pickled by its name.
+    "schema": lambda: errors.InvalidSchemaError(int),
+    "collection": lambda: errors.CollectionNotSupportedError(int),
+}
+
+
+@pytest.mark.parametrize("error", PICKLED.values(), ids=PICKLED)
+def test_an_error_reaches_another_process_whole(
+    error: Callable[[], DagsterDataframelyError],
+) -> None:
+    sent = error()
+    received = pickle.loads(pickle.dumps(sent))
+    assert (type(received), str(received)) == (type(sent), str(sent))
+    assert vars(received) == vars(sent)
 
 
 def test_abort_lists_five_rules_and_counts_the_rest() -> None:

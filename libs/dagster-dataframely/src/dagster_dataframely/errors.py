@@ -7,7 +7,7 @@ as attributes, so nobody has to parse a message.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import dagster as dg
 
@@ -50,7 +50,17 @@ class ColumnMismatch(NamedTuple):
 
 
 class DagsterDataframelyError(Exception):
-    """Base of every error this library raises on purpose."""
+    """Base of every error this library raises on purpose; each can be pickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Python would call the class with the message alone.
+        return _restore, (type(self), self.args), vars(self)
+
+
+def _restore(
+    error: type[DagsterDataframelyError], args: tuple[object, ...]
+) -> DagsterDataframelyError:
+    return error.__new__(error, *args)
 
 
 class _DefinitionError(DagsterDataframelyError, dg.DagsterInvalidDefinitionError):
