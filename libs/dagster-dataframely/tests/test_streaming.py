@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from dagster_dataframely import _streaming
+from dagster_dataframely import _staging, _streaming
 from dagster_dataframely._rules import read_schema
 from dagster_dataframely._staging import stage_rows, staging_folder
 from dagster_dataframely._statistics import describe_families
@@ -190,6 +190,30 @@ def test_the_folder_of_a_running_process_stays(
         monkeypatch.setattr(os, "kill", refuse)
         with staging_folder(tmp_path):
             assert first.exists()
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_the_folder_of_another_container_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, there: bool
+) -> None:
+    temp_dir, namespace = tmp_path / "temp", tmp_path / "namespace"
+    temp_dir.mkdir()
+    subprocess.run([sys.executable, "-c", LEAVE_A_FOLDER, str(temp_dir)], check=False)
+    (theirs,) = temp_dir.iterdir()
+    if there:
+        namespace.touch()
+    monkeypatch.setattr(_staging, "_PROCESS_IDS", namespace)
+    with staging_folder(temp_dir) as ours:
+        assert set(temp_dir.iterdir()) == {theirs, ours}
+
+
+def test_no_process_is_signalled_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    signalled: list[int] = []
+    monkeypatch.setattr(os, "kill", lambda process, _signal: signalled.append(process))
+    with monkeypatch.context() as windows:
+        windows.setattr(os, "name", "nt")
+        running = _staging._is_running(1)
+    assert (running, signalled) == (True, [])
 
 
 def test_without_a_directory_the_systems_is_used(monkeypatch: pytest.MonkeyPatch) -> None:

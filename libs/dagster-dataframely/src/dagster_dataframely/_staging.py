@@ -19,6 +19,8 @@ from dagster_dataframely.errors import StagingError
 
 _PREFIX = "dagster-dataframely"
 _FILE = "rows.parquet"
+_PROCESS_IDS = Path("/proc/self/ns/pid")
+"""The namespace of process ids, on Linux: each container usually has its own."""
 
 
 @contextmanager
@@ -28,7 +30,7 @@ def staging_folder(temp_dir: Path | None) -> Iterator[Path]:
     Folders that a killed process of this machine left behind are removed first.
     """
     parent = Path(tempfile.gettempdir() if temp_dir is None else temp_dir)
-    owner = f"{_PREFIX}-{socket.gethostname()}-"
+    owner = _owner()
     _remove_orphans(parent, owner)
     folder = Path(tempfile.mkdtemp(prefix=f"{owner}{os.getpid()}-", dir=parent))
     remove = functools.partial(shutil.rmtree, folder, ignore_errors=True)
@@ -63,6 +65,15 @@ def stage_rows(plan: pl.LazyFrame, folder: Path, log: Callable[[str], None]) -> 
     return rows
 
 
+def _owner() -> str:
+    """Where a process id means one process; containers can share a host name and a directory."""
+    try:
+        namespace = _PROCESS_IDS.stat().st_ino
+    except OSError:
+        namespace = 0
+    return f"{_PREFIX}-{socket.gethostname()}-{namespace}-"
+
+
 def _remove_orphans(parent: Path, owner: str) -> None:
     for folder in parent.glob(f"{owner}*"):
         process = re.match(r"\d+", folder.name.removeprefix(owner))
@@ -71,6 +82,8 @@ def _remove_orphans(parent: Path, owner: str) -> None:
 
 
 def _is_running(process: int) -> bool:
+    if os.name == "nt":  # There, signal 0 is Ctrl+C. So nothing is removed.
+        return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:
