@@ -14,16 +14,19 @@ import polars as pl
 
 from dagster_dataframely._rules import Rule, SchemaRules
 from dagster_dataframely._staging import stage_rows
+from dagster_dataframely._uniqueness import (
+    FoundDuplicates,
+    duplicated_rows,
+    find_duplicates,
+    merge_duplicates,
+)
 from dagster_dataframely._validation import (
     SURVIVES,
-    FoundDuplicates,
     Verdict,
     count_failing_tables,
     evaluate_flags,
-    find_duplicates,
     flag_expression,
     is_row_wise,
-    merge_duplicates,
     settle,
     volatile_rules,
 )
@@ -110,6 +113,11 @@ def _find_duplicates(
 ) -> tuple[pl.Series, FoundDuplicates]:
     """A uniqueness rule: Dataframely's own expression, on the rows whose key hashes like another's."""
     flag = pl.repeat(value=True, n=staged.height, dtype=pl.Boolean, eager=True)
+    if staged.height <= BUCKET_ROWS:
+        keys = _collect(staged.rows.select(key))
+        positions = duplicated_rows(keys, rule.expression)
+        in_one_part = find_duplicates(keys[positions], positions, sample)
+        return flag.scatter(positions, False).alias(rule.name), in_one_part
     no_row = pl.DataFrame(schema={name: staged.schema[name] for name in key})
     found = [find_duplicates(no_row, pl.Series(dtype=pl.get_index_type()), sample)]
     for members in _suspects(staged.rows.select(key).with_row_index(_INDEX), key, staged.height):
@@ -121,9 +129,6 @@ def _find_duplicates(
 
 def _suspects(keys: pl.LazyFrame, key: list[str], rows: int) -> Iterator[pl.DataFrame]:
     """Keys that may occur twice, in parts that fit into memory; equal ones are in the same part."""
-    if rows <= BUCKET_ROWS:
-        yield _collect(keys)
-        return
     keys = keys.with_columns(pl.struct(key).hash().alias(_HASH))
     repeated, suspects = _repeated_hashes(keys.select(_HASH), rows)
     if repeated.len() <= MOST_REPEATED:

@@ -1,28 +1,20 @@
 """A frame and its `SchemaRules` to a `Verdict`; knows no Dagster."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import polars as pl
 
 from dagster_dataframely._rules import Rule, SchemaRules
+from dagster_dataframely._uniqueness import (
+    Duplicates,
+    FoundDuplicates,
+    duplicated_rows,
+    find_duplicates,
+)
 
 SURVIVES = "dy_survives"
 """A Boolean column beside the rules': false for an error row."""
-ROWS_OF_KEY = "dy_rows"
-"""How many rows have a key."""
-_POSITION = "dy_position"
-
-
-@dataclass(frozen=True)
-class Duplicates:
-    """The keys that a uniqueness rule found more than once."""
-
-    keys: int
-    """How many different keys; the rule's count says how many rows."""
-    sample: pl.DataFrame
-    """The first of them in the frame's order: the key's columns, then how many rows have it."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +58,7 @@ def evaluate(frame: pl.DataFrame, rules: SchemaRules, *, sample: int) -> Verdict
     for each rule.
     """
     table = frame.select(rules.column_names)
-    flags = evaluate_flags(table.lazy(), rules.row_rules)
+    flags, duplicates = _evaluate_rules(table, rules, sample)
     survives = all_true(flags, rules.error_rules, table.height)
     if not survives.all():
         volatile = volatile_rules(rules, table.schema)
@@ -75,17 +67,14 @@ def evaluate(frame: pl.DataFrame, rules: SchemaRules, *, sample: int) -> Verdict
     counts = {name: int((~flags[name]).sum()) for name in flags.columns}
     counts |= count_failing_tables(survivors.lazy(), rules.table_rules)
     samples = {
-        name: table[(~flags[name]).arg_true().head(sample)]
+        name: table[
+            duplicates[name].first_rows
+            if name in duplicates
+            else (~flags[name]).arg_true().head(sample)
+        ]
         for name in flags.columns
         if counts[name]
     }
-    duplicates = {}
-    for rule in rules.row_rules:
-        if counts[rule.name] and (key := rules.unique_key(rule)):
-            positions = (~flags[rule.name]).arg_true()
-            found = find_duplicates(table.select(key)[positions], positions, sample)
-            duplicates[rule.name] = found.duplicates
-            samples[rule.name] = table[found.first_rows]
     flagged = table.hstack([*flags.get_columns(), survives.alias(SURVIVES)])
     return Verdict(
         rows_in=table.height,
@@ -95,8 +84,25 @@ def evaluate(frame: pl.DataFrame, rules: SchemaRules, *, sample: int) -> Verdict
         error_rows=flagged.filter(~survives).drop(SURVIVES),
         counts={rule.name: counts[rule.name] for rule in rules.rules},
         samples=samples,
-        duplicates=duplicates,
+        duplicates={name: duplicates[name].duplicates for name in duplicates if counts[name]},
     )
+
+
+def _evaluate_rules(
+    table: pl.DataFrame, rules: SchemaRules, sample: int
+) -> tuple[pl.DataFrame, dict[str, FoundDuplicates]]:
+    """A Boolean column for each rule about rows, and the keys that uniqueness rules found twice."""
+    others = [rule for rule in rules.row_rules if not rule.wants_unique]
+    flags = {flag.name: flag for flag in evaluate_flags(table.lazy(), others)}
+    duplicates = {}
+    for rule in rules.row_rules:
+        if key := rules.unique_key(rule):
+            keys = table.select(key)
+            positions = duplicated_rows(keys, rule.expression)
+            duplicates[rule.name] = find_duplicates(keys[positions], positions, sample)
+            passes = pl.repeat(value=True, n=table.height, dtype=pl.Boolean, eager=True)
+            flags[rule.name] = passes.scatter(positions, False).alias(rule.name)
+    return pl.DataFrame([flags[rule.name] for rule in rules.row_rules]), duplicates
 
 
 def count_failing_tables(table: pl.LazyFrame, rules: Iterable[Rule]) -> dict[str, int]:
@@ -106,41 +112,6 @@ def count_failing_tables(table: pl.LazyFrame, rules: Iterable[Rule]) -> dict[str
         return {}
     (verdicts,) = table.select(flags).collect(engine="streaming").rows(named=True)
     return {name: int(not passes) for name, passes in verdicts.items()}
-
-
-class FoundDuplicates(NamedTuple):
-    """Duplicated keys, and the positions of the first row of each of the first ones."""
-
-    duplicates: Duplicates
-    first_rows: list[int]
-
-
-def find_duplicates(keys: pl.DataFrame, positions: pl.Series, sample: int) -> FoundDuplicates:
-    """Sort rows that are known to share their keys by key; `positions` says where each row is."""
-    by_key = (
-        keys.lazy()
-        .with_columns(positions.alias(_POSITION))
-        .group_by(keys.columns)
-        .agg(pl.len().alias(ROWS_OF_KEY), pl.col(_POSITION).min())
-        .collect()
-    )
-    return _first_duplicates(by_key.height, by_key, sample)
-
-
-def merge_duplicates(parts: Sequence[FoundDuplicates], sample: int) -> FoundDuplicates:
-    """What was found in several parts of one frame that share no key; one part at least."""
-    first = pl.concat(
-        part.duplicates.sample.with_columns(
-            pl.Series(_POSITION, part.first_rows, pl.get_index_type())
-        )
-        for part in parts
-    )
-    return _first_duplicates(sum(part.duplicates.keys for part in parts), first, sample)
-
-
-def _first_duplicates(keys: int, by_key: pl.DataFrame, sample: int) -> FoundDuplicates:
-    first = by_key.sort(_POSITION).head(sample)
-    return FoundDuplicates(Duplicates(keys, first.drop(_POSITION)), first[_POSITION].to_list())
 
 
 def is_row_wise(expression: pl.Expr, schema: pl.Schema) -> bool:
