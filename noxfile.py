@@ -156,3 +156,11 @@ def deployment(session: nox.Session) -> None:
     """Start the example's deployment without Docker and bring a backfill to its end."""
     sync(session, "--group=deployment")
     session.run("python", "examples/warehouse/deployment/rehearse.py")
+
+
+@nox.session(python=OLDEST, default=False)
+def bench(session: nox.Session) -> None:
+    """Measure what validation costs beside plain assets and other libraries; `--help` says more."""
+    sync(session)
+    folder = session.create_tmp()
+    session.run("python", "-m", "benchmarks", f"--work={folder}", *session.posargs)

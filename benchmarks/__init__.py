@@ -1,0 +1,1 @@
+"""What the figures of `docs/performance.md` are measured with: `nox -s bench`."""
