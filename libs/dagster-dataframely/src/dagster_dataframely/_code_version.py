@@ -2,6 +2,9 @@
 
 import hashlib
 import re
+from typing import Any
+
+import dataframely as dy
 
 from dagster_dataframely._constraints import describe_dtype
 from dagster_dataframely._rules import SchemaRules
@@ -14,7 +17,7 @@ def derive_code_version(rules: SchemaRules) -> str:
     """Sixteen hex digits from columns, dtypes, rules and severities; the same on every machine."""
     lines = [rules.name]
     lines += [
-        f"column {name}: {describe_dtype(column)}, {column!r}"
+        f"column {name}: {describe_dtype(column)}, {_arguments(column)}"
         for name, column in rules.columns.items()
     ]
     for rule in rules.rules:
@@ -24,3 +27,12 @@ def derive_code_version(rules: SchemaRules) -> str:
     # A function prints with its address in memory, which differs from process to process.
     text = _ADDRESS.sub("", "\n".join(lines))
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
+
+
+def _arguments(column: dy.Column) -> dict[str, Any]:
+    """What the column was declared with, but its words; `repr` says the same, ten times as slowly."""
+    return {
+        name: value
+        for name, value in vars(column).items()
+        if not (name.startswith("_") or name == "description" or value is None or value is False)
+    }

@@ -141,8 +141,7 @@ class SchemaRules:
 
 def read_schema(schema: object, severities: Mapping[str, Severity] | None = None) -> SchemaRules:
     """Read a schema; anything about it that cannot work on an asset raises here, at definition."""
-    schema = _checked_schema(schema)
-    columns = schema.columns()
+    schema, columns = _checked_schema(schema)
     if reserved := [name for name in columns if name.startswith(_names.COLUMN_PREFIX)]:
         raise ReservedColumnError(schema.__name__, reserved)
     declared: dict[str, Any] = {}
@@ -152,15 +151,8 @@ def read_schema(schema: object, severities: Mapping[str, Severity] | None = None
         *_schema_rules(schema, declared),
     ]
     checked = _checked_severities(schema, [rule.name for rule in rules], declared, severities or {})
-    empty = schema.create_empty()
-    rules = [
-        replace(
-            rule,
-            severity=checked[rule.name],
-            whole_table=rule.written_by_hand and _gives_one_value(rule.expression, empty),
-        )
-        for rule in rules
-    ]
+    dtypes = {name: column.dtype for name, column in columns.items()}
+    rules = [_completed(rule, checked[rule.name], dtypes) for rule in rules]
     reject_collisions(schema, ((rule.check_name, rule.name) for rule in rules))
     return SchemaRules(schema=schema, columns=columns, rules=tuple(rules))
 
@@ -174,12 +166,12 @@ def reject_collisions(schema: type[dy.Schema], names: Iterable[tuple[str, str]])
         seen[check_name] = original
 
 
-def _checked_schema(schema: object) -> type[dy.Schema]:
+def _checked_schema(schema: object) -> tuple[type[dy.Schema], Mapping[str, dy.Column]]:
     if isinstance(schema, type) and issubclass(schema, dy.Collection):
         raise CollectionNotSupportedError(schema)
-    if not (isinstance(schema, type) and issubclass(schema, dy.Schema) and schema.columns()):
-        raise InvalidSchemaError(schema)
-    return schema
+    if isinstance(schema, type) and issubclass(schema, dy.Schema) and (columns := schema.columns()):
+        return schema, columns
+    raise InvalidSchemaError(schema)
 
 
 def _column_rules(columns: Mapping[str, dy.Column], declared: dict[str, Any]) -> list[Rule]:
@@ -249,10 +241,17 @@ def _rule_expression(
     return expression
 
 
-def _gives_one_value(expression: pl.Expr, empty: pl.DataFrame) -> bool:
+def _completed(rule: Rule, severity: Severity, dtypes: Mapping[str, Any]) -> Rule:
+    whole_table = rule.written_by_hand and _gives_one_value(rule.expression, dtypes)
+    if severity == rule.severity and not whole_table:
+        return rule
+    return replace(rule, severity=severity, whole_table=whole_table)
+
+
+def _gives_one_value(expression: pl.Expr, dtypes: Mapping[str, Any]) -> bool:
     """Whether an expression reduces all rows to one value: then it does so with no rows, too."""
     try:
-        return empty.select(expression).height == 1
+        return pl.DataFrame(schema=dtypes).select(expression).height == 1
     except Exception:
         # A function of the author's may raise anything where there are no rows.
         return False
