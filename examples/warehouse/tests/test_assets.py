@@ -130,7 +130,8 @@ def test_a_flight_at_no_clock_time_goes_to_the_quarantine(
     assert result.quarantine is not None
     assert result.table["flight"].to_list() == [1]
     assert result.quarantine[column].to_list() == [hhmm]
-    assert result.quarantine[f"dy_rule__{column}__check__clock_time"].to_list() == ["invalid"]
+    (failed,) = result.quarantine["dy_failed_rules"].to_list()
+    assert f"{column}|check__clock_time" in failed
     assert result.failed == ["dy_schema__rules"]
 
 
@@ -180,6 +181,8 @@ def test_a_repeated_hour_and_an_impossible_wind_go_to_the_quarantine(
         {**WEATHER, "hour": 2},
         {**WEATHER, "hour": 2},
         {**WEATHER, "hour": 3, "wind_speed": 1048.36},
+        {**WEATHER, "origin": "JFK"},
+        {**WEATHER, "origin": "LGA"},
     ]
     drops = RawDrops(directory=write_drop("weather", rows))
     # Wired by hand, so it needs a run.
@@ -187,10 +190,20 @@ def test_a_repeated_hour_and_an_impossible_wind_go_to_the_quarantine(
     table, quarantine = (
         pl.read_parquet(tmp_path / f"{name}.parquet") for name in ("weather", "weather_quarantine")
     )
-    assert table["hour"].to_list() == [1]
+    assert table["hour"].to_list() == [1, 1, 1]
     assert quarantine["hour"].to_list() == [2, 2, 3]
     failed = [each.check_name for each in result.get_asset_check_evaluations() if not each.passed]
     assert failed == ["dy_rule__wind_speed__max", "dy_rule__primary_key"]
+
+
+def test_weather_without_an_airport_is_no_table_and_its_rows_are_at_no_fault(
+    write_drop: WriteDrop, tmp_path: Path
+) -> None:
+    drops = RawDrops(directory=write_drop("weather", [WEATHER, {**WEATHER, "origin": "JFK"}]))
+    with pytest.raises(dd.errors.ValidationAbortError) as raised:
+        materialize([weather], drops, tmp_path)
+    assert (raised.value.table_rules, raised.value.error_rows) == (("every_airport_reports",), 0)
+    assert not [*tmp_path.glob("*.parquet")]
 
 
 def test_hours_are_missing_where_the_drop_has_none_and_not_where_a_row_is_quarantined() -> None:
@@ -412,20 +425,25 @@ def test_a_month_with_many_cancellations_is_no_ordinary_one(month: str, cancelle
 
 
 def test_triage_puts_the_rule_first_that_costs_the_most_rows() -> None:
-    def frame(**rules: list[str]) -> pl.LazyFrame:
-        return pl.LazyFrame({f"dy_rule__{rule}": values for rule, values in rules.items()})
+    def cell(*failed: list[str]) -> pl.LazyFrame:
+        return pl.LazyFrame(
+            {"dy_failed_rules": failed}, schema={"dy_failed_rules": pl.List(pl.String)}
+        )
 
     result = dd.testing.invoke(
         quarantine_triage,
         flights_quarantine={
-            dg.MultiPartitionKey({"month": "2013-01", "origin": "EWR"}): frame(
-                a=["invalid"], b=["valid"]
-            ),
-            dg.MultiPartitionKey({"month": "2013-01", "origin": "JFK"}): frame(
-                a=["invalid"], b=["invalid"]
-            ),
+            dg.MultiPartitionKey({"month": "2013-01", "origin": "EWR"}): cell(["a"]),
+            dg.MultiPartitionKey({"month": "2013-01", "origin": "JFK"}): cell(["a", "b"]),
+            dg.MultiPartitionKey({"month": "2013-02", "origin": "JFK"}): cell(),
         },
-        weather_quarantine=frame(c=["invalid"] * 3, d=["valid"] * 3).collect(),
+        weather_quarantine=pl.DataFrame(
+            {"dy_rule__c__min": ["invalid"] * 3, "dy_rule__d": ["valid"] * 3}
+        ),
     )
     assert result.table is not None
-    assert result.table.rows() == [("weather", "c", 3), ("flights", "a", 2), ("flights", "b", 1)]
+    assert result.table.rows() == [
+        ("weather", "c|min", 3),
+        ("flights", "a", 2),
+        ("flights", "b", 1),
+    ]

@@ -14,11 +14,13 @@ from dagster_duckdb_polars import DuckDBPolarsIOManager
 
 import dagster_dataframely as dd
 from warehouse.defs.gold.carriers import (
+    carrier_months,
     carrier_ranking,
     carrier_totals,
     carrier_totals_rules,
     rank,
 )
+from warehouse.partitions import MONTH_AND_ORIGIN
 from warehouse.schemas import CarrierMonths, CarrierRanking, CarrierTotals
 
 MONTHS = pl.DataFrame(
@@ -114,3 +116,45 @@ def test_the_checks_of_a_table_made_in_sql_report_and_keep_nothing_out(database:
     failed = [check.check_name for check in checks if not check.passed]
     assert failed == ["dy_rule__cancelled_flights_were_scheduled"]
     assert read(database, "carrier_totals")["cancelled"].to_list() == [20, 40]
+
+
+def test_a_range_of_months_in_one_run_has_the_counts_of_each(database: str) -> None:
+    def flights(month: int, origin: str) -> pl.LazyFrame:
+        row = {"year": 2013, "month": month, "origin": origin, "carrier": "UA"}
+        dtypes = {"year": pl.Int32, "month": pl.Int32}
+        return pl.LazyFrame(row, schema_overrides=dtypes).with_columns(
+            dep_time=pl.lit(900, pl.Int32), arr_delay=pl.lit(30, pl.Int32)
+        )
+
+    class Cells(dg.IOManager):
+        def handle_output(self, context: dg.OutputContext, obj: object) -> None:
+            raise NotImplementedError
+
+        def load_input(self, context: dg.InputContext) -> dict[dg.MultiPartitionKey, pl.LazyFrame]:
+            cells = [(3, "EWR"), (3, "JFK"), (4, "EWR")]
+            return {
+                dg.MultiPartitionKey({"month": f"2013-0{month}", "origin": origin}): flights(
+                    month, origin
+                )
+                for month, origin in cells
+            }
+
+    result = dg.materialize(
+        [carrier_months, dg.AssetSpec("flights", partitions_def=MONTH_AND_ORIGIN)],
+        selection=[carrier_months],
+        resources={
+            "duckdb": DuckDBPolarsIOManager(database=database, schema="gold"),
+            "io_manager": Cells(),
+        },
+        tags={
+            "dagster/asset_partition_range_start": "2013-03",
+            "dagster/asset_partition_range_end": "2013-05",
+        },
+    )
+    rows = {
+        event.partition: event.metadata["dagster/partition_row_count"].value
+        for event in result.asset_materializations_for_node("carrier_months")
+    }
+    assert rows == {"2013-03": 2, "2013-04": 1, "2013-05": 0}
+    # The months before stay.
+    assert read(database, "carrier_months").height == MONTHS.height + 3

@@ -226,9 +226,7 @@ def test_a_table_that_fails_as_a_whole_aborts_without_error_rows(
 ) -> None:
     outcome = execute(balanced(given(CLEAN), quarantine=quarantine))
     assert (outcome.success, outcome.error) == (False, "ValidationAbortError")
-    assert "the 3 rows left failed error rules: `total_is_small` (the whole table)" in (
-        outcome.message
-    )
+    assert "the table of 3 rows failed error rules: `total_is_small`. " in outcome.message
     assert outcome.checks == verdicts("ERROR") | TABLE_CHECKS
     outcome.assert_stored(table=None, quarantine=None)
 

@@ -6,6 +6,7 @@ import dataframely as dy
 import polars as pl
 
 import dagster_dataframely as dd
+from warehouse.partitions import ORIGINS
 
 AIRPORT = "^[A-Z]{3}$"
 CARRIER = "^[A-Z0-9]{2}$"
@@ -120,6 +121,11 @@ class Weather(dy.Schema):
     def gusts_exceed_the_wind_speed(cls) -> pl.Expr:
         """A gust is faster than the wind."""
         return cls.wind_gust.col > cls.wind_speed.col
+
+    @dy.rule()
+    def every_airport_reports(cls) -> pl.Expr:
+        """All three airports have weather; a drop without one of them is no fault of any row."""
+        return cls.origin.col.n_unique() == len(ORIGINS)
 
 
 class Airports(dy.Schema):

@@ -223,13 +223,13 @@ class ValidationAbortError(_RunError):
         table_rules: Sequence[str] = (),
         address: str | None = None,
     ) -> None:
-        parts = [f"{_code(rule)} (the whole table)" for rule in table_rules]
-        found = f"the {_rows(rows - error_rows)} left failed error rules: "
+        parts = [_code(rule) for rule in table_rules]
+        found = f"the table of {_rows(rows - error_rows)} failed error rules: "
         tail = ". Nothing was written; the last table stays."
         if address is not None:
             tail = f". No table was written; the last one stays. Error rows: {_end_of(address)}"
         elif error_rows:
-            parts = [*_counts(counts), *parts]
+            parts = [*_counts(counts), *(f"{part} (the whole table)" for part in parts)]
             found = f"{_rows(error_rows)} of {rows:,} failed error rules: "
             tail += " `quarantine=True` would set these rows aside and write the others."
         super().__init__(_list(f"Asset {_code(asset)}: {found}", parts, tail))
