@@ -152,10 +152,11 @@ def serve(session: nox.Session) -> None:
 
 
 @nox.session(python=OLDEST, default=False)
-def deployment(session: nox.Session) -> None:
-    """Start the example's deployment without Docker and bring a backfill to its end."""
-    sync(session, "--group=deployment")
-    session.run("python", "examples/warehouse/deployment/rehearse.py")
+def distributed(session: nox.Session) -> None:
+    """Start the example's deployment without Docker, and fill its grid on two executors."""
+    sync(session, "--group=distributed")
+    rehearse = ["python", "examples/warehouse/deployment/rehearse.py"]
+    session.run(*rehearse, interrupt_timeout=90)  # It stops what it started.
 
 
 @nox.session(python=OLDEST, default=False)

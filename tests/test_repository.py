@@ -104,7 +104,7 @@ def test_the_site_has_every_decision_as_a_link_to_it() -> None:
     assert "adr/README.md" in section_of("nav")
 
 
-def test_the_workflow_runs_every_default_session() -> None:
+def test_the_workflow_runs_every_default_session_and_the_distributed_one() -> None:
     workflow = (ROOT / ".github/workflows/ci.yml").read_text()
     matrix = re.findall(r"session: \[(.*)\]", workflow)[0].split(", ")
     default = [
@@ -112,7 +112,7 @@ def test_the_workflow_runs_every_default_session() -> None:
         for name, node in nox_sessions().items()
         if not any("default=False" in ast.unparse(decorator) for decorator in node.decorator_list)
     ]
-    assert sorted(matrix) == sorted(default)
+    assert sorted(matrix) == sorted([*default, "distributed"])
 
 
 def test_the_workflow_uses_actions_by_commit() -> None:

@@ -1,13 +1,15 @@
-"""One machine by default, a deployment by environment variables; `nox -s deployment` starts one."""
+"""One machine by default, a deployment by environment variables; `nox -s distributed` starts one."""
 
 import re
 import shlex
 from pathlib import Path
 
+import dagster as dg
 import pytest
 import yaml  # type: ignore[import-untyped]
 from dagster_polars import PolarsParquetIOManager
 
+from warehouse.definitions import defs
 from warehouse.storage import PROJECT, build_resources, create_dagster_home, tables_dir
 
 ROOT = PROJECT.parents[1]
@@ -37,6 +39,17 @@ def test_environment_variables_alone_swap_the_storage(
     manager = build_resources()["io_manager"]
     assert isinstance(manager, PolarsParquetIOManager)
     assert manager.base_dir == "s3://bucket/tables"
+
+
+@pytest.mark.parametrize(("name", "executor"), [(None, "in_process"), ("multiprocess",) * 2])
+def test_an_environment_variable_says_where_steps_run(
+    name: str | None, executor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if name is not None:
+        monkeypatch.setenv("WAREHOUSE_EXECUTOR", name)
+    chosen = defs().executor
+    assert isinstance(chosen, dg.ExecutorDefinition)
+    assert chosen.name == executor
 
 
 def test_compose_starts_a_code_location_a_webserver_and_a_daemon_beside_postgres() -> None:

@@ -163,7 +163,8 @@ def run_all(instance: dg.DagsterInstance) -> Iterator[AssetRun]:
 def read_run(
     instance: dg.DagsterInstance, run_id: str, planned: PlannedRun, seconds: float
 ) -> AssetRun:
-    """Read what the instance recorded of a run."""
+    """Read what the instance recorded of one asset in a run."""
+    asset_key = dg.AssetKey(planned.asset)
     entries = instance.all_logs(
         run_id,
         of_type={
@@ -174,14 +175,17 @@ def read_run(
     )
     rows_written, rows_quarantined, failed_checks, error = None, 0, [], None
     for event in (entry.get_dagster_event() for entry in entries):
-        if event.event_type is dg.DagsterEventType.ASSET_MATERIALIZATION:
-            metadata = event.step_materialization_data.materialization.metadata
-            rows_written = _number(metadata, "dagster/row_count")
-            rows_quarantined = _number(metadata, "dataframely/error_rows")
-        elif event.event_type is dg.DagsterEventType.STEP_FAILURE:
-            error = _class_of_error(event)
-        elif not (check := event.asset_check_evaluation_data).passed:
-            failed_checks.append(check.check_name)
+        match event.event_type:
+            case dg.DagsterEventType.ASSET_MATERIALIZATION if event.asset_key == asset_key:
+                metadata = event.step_materialization_data.materialization.metadata
+                rows_written = _number(metadata, "dagster/row_count")
+                rows_quarantined = _number(metadata, "dataframely/error_rows")
+            case dg.DagsterEventType.ASSET_CHECK_EVALUATION:
+                check = event.asset_check_evaluation_data
+                if check.asset_key == asset_key and not check.passed:
+                    failed_checks.append(check.check_name)
+            case dg.DagsterEventType.STEP_FAILURE if event.step_key == planned.asset:
+                error = _class_of_error(event)
     part = CHECKS_ALONE if planned.job == "flights_checks" else planned.part
     return AssetRun(
         planned.asset, part, seconds, rows_written, rows_quarantined, tuple(failed_checks), error
