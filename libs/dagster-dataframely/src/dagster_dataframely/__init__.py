@@ -3,6 +3,7 @@
 from dagster_dataframely import data, errors, testing, wiring
 from dagster_dataframely._asset import asset, dy_asset
 from dagster_dataframely._quarantine import build_quarantine_spec
+from dagster_dataframely._rule_checks import build_rule_checks
 from dagster_dataframely._settings import Granularity, MultiColumnRules
 from dagster_dataframely._severities import rule, severity
 from dagster_dataframely._typed_inputs import dagster_type
@@ -12,6 +13,7 @@ __all__ = [
     "MultiColumnRules",
     "asset",
     "build_quarantine_spec",
+    "build_rule_checks",
     "dagster_type",
     "data",
     "dy_asset",

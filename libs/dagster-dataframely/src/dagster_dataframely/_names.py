@@ -17,6 +17,7 @@ SCHEMA_METADATA_KEY = "dagster_dataframely"
 COLUMNS_CHECK = "dy_schema__columns"
 RULES_CHECK = "dy_schema__rules"
 
+FILTER = "dy_filter"
 RULE = "dy_rule"
 RULE_EXPR = "dy_rule__expr"
 RULES = "dy_rules"
@@ -27,6 +28,8 @@ DUPLICATED_SAMPLE = "dy_duplicated_sample"
 COLUMN_ERRORS = "dy_schema__errors"
 EXTRA_COLUMNS = "dy_extra_columns"
 EVALUATED_TOGETHER = "dy_evaluated_together"
+PARTITIONS = "dy_partitions"
+FAILED_PARTITIONS = "dy_failed_partitions"
 
 COLUMN_SCHEMA = "dagster/column_schema"
 ROW_COUNT = "dagster/row_count"
@@ -62,6 +65,16 @@ def rule_check_name(rule: str) -> str:
 def column_check_name(column: str) -> str:
     """`amount` gives `dy_col__amount`."""
     return f"dy_col__{_identifier(column)}"
+
+
+def stored_check_name(check_name: str) -> str:
+    """`dy_rule__amount__min` gives `dy_stored__rule__amount__min`."""
+    return f"dy_stored__{check_name.removeprefix(COLUMN_PREFIX)}"
+
+
+def filter_check_name(name: str) -> str:
+    """`order_has_a_line` gives `dy_filter__order_has_a_line`."""
+    return f"dy_filter__{_identifier(name)}"
 
 
 def quarantine_key(asset_key: dg.AssetKey) -> dg.AssetKey:

@@ -40,6 +40,7 @@ from dagster_dataframely.errors import (
     NothingSurvivedError,
     ReturnValueError,
     ValidationAbortError,
+    type_name,
 )
 
 AssetYield = dg.MaterializeResult[Any] | dg.AssetCheckResult
@@ -357,22 +358,16 @@ def _unpack(asset: str, returned: object) -> Returned | None:
     if isinstance(returned, (pl.DataFrame, pl.LazyFrame)):
         return Returned(returned)
     if not isinstance(returned, dg.MaterializeResult):
-        raise ReturnValueError(asset, f"a `{_type_name(returned)}`", _conversion(returned))
+        raise ReturnValueError(asset, f"a `{type_name(returned)}`", _conversion(returned))
     if returned.asset_key is not None or returned.check_results:
         argument = "asset_key" if returned.asset_key is not None else "check_results"
         raise ReturnValueError(
             asset, f"a `MaterializeResult` with `{argument}`", f"Leave `{argument}` out."
         )
     if not isinstance(returned.value, (pl.DataFrame, pl.LazyFrame)):
-        found = f"a `MaterializeResult` whose `value` is a `{_type_name(returned.value)}`"
+        found = f"a `MaterializeResult` whose `value` is a `{type_name(returned.value)}`"
         raise ReturnValueError(asset, found, _conversion(returned.value))
     return Returned(returned.value, returned.metadata or {}, returned.tags, returned.data_version)
-
-
-def _type_name(value: object) -> str:
-    kind = type(value)
-    root = kind.__module__.partition(".")[0]
-    return kind.__qualname__ if root == "builtins" else f"{root}.{kind.__qualname__}"
 
 
 def _conversion(value: object) -> str:
@@ -383,4 +378,4 @@ def _conversion(value: object) -> str:
         "dagster.Output": "Return its value.",
         "NoneType": "To skip, return `None` itself.",
         "generator": "Return the frame; do not yield it.",
-    }.get(_type_name(value), "")
+    }.get(type_name(value), "")

@@ -120,6 +120,21 @@ class SchemaRules:
             return []
         return self.primary_key if rule.column is None else [rule.column]
 
+    def narrowed(self, rules: Iterable[Rule]) -> "SchemaRules":
+        """These rules with the columns that they name, and those of the primary key.
+
+        Polars cannot say which columns a selector in a rule stands for (1.35 to 2.1): then all stay.
+        """
+        rules = tuple(rules)
+        if any(rule.expression.meta.has_multiple_outputs() for rule in rules):
+            return replace(self, rules=rules)
+        named = {name for rule in rules for name in rule.expression.meta.root_names()}
+        named |= {rule.column for rule in rules if rule.column is not None}
+        named |= set(self.primary_key)
+        # A frame without columns has no rows.
+        columns = {name: column for name, column in self.columns.items() if name in named}
+        return replace(self, rules=rules, columns=columns or self.columns)
+
     def mismatches(self, found: Mapping[str, pl.DataType]) -> list[ColumnMismatch]:
         """Every declared column that is missing or has another dtype, in the schema's order."""
         return [

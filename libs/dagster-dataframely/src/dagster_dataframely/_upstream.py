@@ -9,9 +9,13 @@ import dagster as dg
 import dataframely as dy
 import polars as pl
 from dagster._core.decorator_utils import get_type_hints
+from dagster._core.definitions.asset_checks.asset_check_evaluation import (
+    AssetCheckEvaluationTargetMaterializationData,
+)
 from dagster._core.definitions.decorators.op_decorator import is_context_provided
 from dagster._core.execution.context.system import StepExecutionContext
 from dagster._core.execution.plan.outputs import StepOutputHandle
+from dagster._core.execution.plan.utils import build_resources_for_manager
 from dagster._core.storage.db_io_manager import DbIOManager
 from dagster._core.storage.fs_io_manager import PickledObjectFilesystemIOManager
 from dagster._core.storage.upath_io_manager import UPathIOManager
@@ -24,10 +28,13 @@ __all__ = [
     "current_run_context",
     "current_step",
     "disable_dagster_warnings",
+    "evaluation_of_partition",
     "get_type_hints",
     "has_context",
+    "load_through_bound_manager",
     "materializable_keys",
     "output_is_lazy",
+    "partitions_of_asset",
     "rule_factories",
     "schema_rule_expressions",
     "stored_output",
@@ -140,7 +147,10 @@ def bound_manager_kind(
 ) -> Literal["duckdb", "database", "keeps the object", "other"]:
     """What the manager of the asset does with an object, as far as Dagster's own classes tell."""
     step, handle = _output(context, asset_key)
-    manager = step.get_io_manager(handle)
+    return _manager_kind(step.get_io_manager(handle))
+
+
+def _manager_kind(manager: object) -> Literal["duckdb", "database", "keeps the object", "other"]:
     if isinstance(manager, DbIOManager):
         return "duckdb" if type(manager._db_client).__name__ == "DuckDbClient" else "database"
     keeps = isinstance(manager, (dg.InMemoryIOManager, PickledObjectFilesystemIOManager))
@@ -224,3 +234,108 @@ def _input_context(step: StepExecutionContext, output_context: _UnderAnotherKey)
         asset_partition_key_range=output_context.asset_partition_key_range if partitioned else None,
         asset_partitions_def=output_context.asset_partitions_def if partitioned else None,
     )
+
+
+def partitions_of_asset(
+    context: dg.AssetCheckExecutionContext, key: dg.AssetKey
+) -> dg.PartitionsDefinition[Any] | None:
+    """How an asset is partitioned, as its definition in the running code location says."""
+    return context.job_def.asset_layer.get(key).partitions_def
+
+
+def load_through_bound_manager(
+    context: dg.AssetCheckExecutionContext, key: dg.AssetKey, partition_key: str | None
+) -> object:
+    """Load an asset that the running check depends on, or one partition of it.
+
+    A step has the IO managers of the assets it depends on among its resources, so this is the one
+    that the asset is bound to. It is asked for a lazy frame; a database manager, which has no handler
+    for one (0.29.27), for a frame in memory.
+    """
+    step = context.get_step_execution_context()
+    asset = step.job_def.asset_layer.get(key)
+    manager_key = asset.io_manager_key
+    manager = getattr(step.resources, manager_key)
+    is_database = isinstance(manager, DbIOManager)
+    frame_type = pl.DataFrame if is_database else pl.LazyFrame
+    config = step.resolved_run_config.resources[manager_key].config
+    source_step, source_output = _source(step, key)
+    subset = None
+    if asset.partitions_def is not None and partition_key is not None:
+        subset = asset.partitions_def.empty_subset().with_partition_keys([partition_key])
+    input_context = dg.InputContext(
+        name="stored",
+        job_name=step.job_name,
+        op_def=step.op_def,
+        upstream_output=dg.build_output_context(
+            step_key=source_step,
+            name=source_output,
+            run_id=step.run_id,
+            asset_key=key,
+            partition_key=partition_key,
+            definition_metadata=asset.metadata,
+            resource_config=config,
+        ),
+        dagster_type=dg.DagsterType(lambda _, _value: True, "stored", typing_type=frame_type),
+        log_manager=step.log,
+        resource_config=config,
+        resources=build_resources_for_manager(manager_key, step),
+        asset_key=key,
+        partition_key=partition_key,
+        asset_partitions_subset=subset,
+        asset_partitions_def=asset.partitions_def,
+        instance=context.instance,
+    )
+    loaded: object = manager.load_input(input_context)
+    return loaded
+
+
+def _source(step: StepExecutionContext, key: dg.AssetKey) -> tuple[str, str]:
+    """The step and the output that an asset comes from, where this run makes it.
+
+    Dagster's in-memory manager asks for them.
+    """
+    layer = step.job_def.asset_layer
+    handles = [
+        handle
+        for step_input in step.step.step_inputs
+        if layer.get_asset_key_for_node_input(step.node_handle, step_input.name) == key
+        for handle in step_input.get_step_output_handle_dependencies()
+    ]
+    return (handles[0].step_key, handles[0].output_name) if handles else ("none", key.path[-1])
+
+
+def evaluation_of_partition(
+    context: dg.AssetCheckExecutionContext, result: dg.AssetCheckResult, partition_key: str | None
+) -> dg.AssetCheckEvaluation:
+    """A result as the event it becomes, for any partition; `None` stands for the whole asset.
+
+    A step may yield it in place of the result, which Dagster takes to be about the partition of the
+    run, and refuses in a run without one where the check is partitioned (1.13).
+    """
+    of = (result.asset_key, result.check_name)
+    (spec,) = (spec for spec in context.check_specs if (spec.asset_key, spec.name) == of)
+    return dg.AssetCheckEvaluation(
+        asset_key=spec.asset_key,
+        check_name=spec.name,
+        passed=result.passed,
+        metadata=result.metadata,
+        severity=result.severity,
+        description=result.description,
+        blocking=spec.blocking,
+        partition=partition_key,
+        target_materialization_data=_latest(context.instance, spec.asset_key, partition_key),
+    )
+
+
+def _latest(
+    instance: dg.DagsterInstance, key: dg.AssetKey, partition_key: str | None
+) -> AssetCheckEvaluationTargetMaterializationData | None:
+    """What an evaluation is about; without it the check of a partition counts as out of date."""
+    partitions = None if partition_key is None else [partition_key]
+    records = dg.AssetRecordsFilter(asset_key=key, asset_partitions=partitions)
+    for record in instance.fetch_materializations(records, limit=1).records:
+        return AssetCheckEvaluationTargetMaterializationData(
+            storage_id=record.storage_id, run_id=record.run_id, timestamp=record.timestamp
+        )
+    return None

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import dagster as dg
 
 __all__ = [
+    "AssetReadError",
     "CheckNameCollisionError",
     "CollectionNotSupportedError",
     "ColumnMismatch",
@@ -273,6 +274,19 @@ class ReturnValueError(_RunError):
         self.found = found
 
 
+class AssetReadError(_RunError):
+    """The IO manager of a stored asset gives something that is no Polars frame."""
+
+    def __init__(self, asset: str, found: str) -> None:
+        super().__init__(
+            f"Asset {_code(asset)} cannot be checked: its IO manager loads it as a "
+            f"{_code(found)}, and rules are about Polars frames. Bind it to one that loads these, or "
+            "load it in a check of your own that reports from `dd.wiring.evaluate`."
+        )
+        self.asset = asset
+        self.found = found
+
+
 class QuarantineDirError(_RunError):
     """A direct invocation has error rows and no directory it may write them to."""
 
@@ -329,6 +343,13 @@ class QuarantineKeyCollisionError(_RunError):
         )
         self.asset = asset
         self.quarantine_key = quarantine_key
+
+
+def type_name(value: object) -> str:
+    """The type of a value as a user imports it: `pandas.DataFrame`, `list`."""
+    kind = type(value)
+    root = kind.__module__.partition(".")[0]
+    return kind.__qualname__ if root == "builtins" else f"{root}.{kind.__qualname__}"
 
 
 def _code(name: str) -> str:

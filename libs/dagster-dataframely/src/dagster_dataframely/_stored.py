@@ -1,0 +1,166 @@
+"""Stored tables, read back through the IO managers that their assets are bound to."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict, cast
+
+import dagster as dg
+import polars as pl
+
+from dagster_dataframely import _names
+from dagster_dataframely._names import CoercibleToAssetKey
+from dagster_dataframely._upstream import (
+    evaluation_of_partition,
+    load_through_bound_manager,
+    partitions_of_asset,
+)
+from dagster_dataframely.errors import (
+    AssetReadError,
+    ColumnSchemaError,
+    InvalidArgumentError,
+    type_name,
+)
+
+Frame = pl.DataFrame | pl.LazyFrame
+CheckYield = dg.AssetCheckResult | dg.AssetCheckEvaluation
+
+CheckableAsset = dg.AssetsDefinition | dg.AssetSpec | CoercibleToAssetKey
+"""An asset whose table is stored somewhere, whoever makes it."""
+
+
+class CheckArguments(TypedDict, total=False):
+    """What checks of stored assets pass on to Dagster."""
+
+    name: str | None
+    """Of the op that runs them."""
+    automation_condition: dg.AutomationCondition[Any] | None
+    op_tags: Mapping[str, Any] | None
+    pool: str | None
+    retry_policy: dg.RetryPolicy | None
+
+
+@dataclass(frozen=True)
+class StoredAsset:
+    """What the checks of an asset need to know of it when they are defined."""
+
+    key: dg.AssetKey
+    partitions_def: dg.PartitionsDefinition[Any] | None
+    check_names: frozenset[str] = frozenset()
+    """The checks that the definition itself has."""
+
+
+def describe_stored(
+    asset: CheckableAsset, partitions_def: dg.PartitionsDefinition[Any] | None = None
+) -> StoredAsset:
+    """A definition or a spec brings its partitions; a key does not."""
+    if not isinstance(asset, (dg.AssetsDefinition, dg.AssetSpec)):
+        return StoredAsset(dg.AssetKey.from_coercible(asset), partitions_def)
+    if partitions_def is not None:
+        reason = "it goes with a key; a definition or a spec brings its own."
+        raise InvalidArgumentError("partitions_def", reason)
+    if isinstance(asset, dg.AssetSpec):
+        return StoredAsset(asset.key, asset.partitions_def)
+    keys = list(asset.keys)
+    if len(keys) != 1:
+        reason = f"it defines {len(keys)} assets. Give the key of one of them."
+        raise InvalidArgumentError("asset", reason)
+    names = frozenset(spec.name for spec in asset.check_specs)
+    return StoredAsset(asset.key, asset.partitions_def, names)
+
+
+def read_stored(
+    context: dg.AssetCheckExecutionContext, key: dg.AssetKey, partition_key: str | None
+) -> Frame:
+    """A table, or one partition of it: lazy wherever its IO manager can.
+
+    Raises:
+        AssetReadError: The IO manager gives something other than a Polars frame.
+    """
+    partitions_def = partitions_of_asset(context, key)
+    if isinstance(partitions_def, dg.MultiPartitionsDefinition) and partition_key is not None:
+        partition_key = partitions_def.get_partition_key_from_str(partition_key)
+    loaded = load_through_bound_manager(context, key, partition_key)
+    if not isinstance(loaded, (pl.DataFrame, pl.LazyFrame)):
+        raise AssetReadError(key.to_user_string(), type_name(loaded))
+    return loaded
+
+
+def report(
+    context: dg.AssetCheckExecutionContext,
+    key: dg.AssetKey,
+    evaluate: Callable[[str | None], Iterator[dg.AssetCheckResult]],
+) -> Iterator[CheckYield]:
+    """What a run says of an asset: one result for each check, or one for each check and partition.
+
+    `evaluate` gives the results for a partition, or for the whole table. A run with a partition is
+    about that one. Any other is about every materialized partition, or those in its range, and sums
+    each check up; a partition with other columns does not keep the next from being looked at.
+    """
+    if partitions_of_asset(context, key) is None:
+        yield from evaluate(None)
+        return
+    if context.has_partition_key:
+        yield from evaluate(context.partition_key)
+        return
+    found: dict[str, list[dg.AssetCheckResult]] = {
+        check_key.name: []
+        for check_key in context.selected_asset_check_keys
+        if check_key.asset_key == key
+    }
+    error: ColumnSchemaError | None = None
+    for partition_key in _partitions_of_run(context, key):
+        try:
+            for result in evaluate(partition_key):
+                found[result.check_name or ""].append(_without_rows(result))
+                yield evaluation_of_partition(context, result, partition_key)
+        except ColumnSchemaError as another:
+            error = error or another
+    if error is not None:
+        raise error
+    if not context.has_partition_key_range:
+        # Dagster plans one evaluation of the whole in a run without partitions (1.13).
+        for name, results in found.items():
+            yield evaluation_of_partition(context, _sum_up(key, name, results), None)
+
+
+def _partitions_of_run(context: dg.AssetCheckExecutionContext, key: dg.AssetKey) -> list[str]:
+    """The materialized partitions of an asset, or those in the run's range, in their order."""
+    partitions_def = cast("dg.PartitionsDefinition[Any]", partitions_of_asset(context, key))
+    with dg.partition_loading_context(dynamic_partitions_store=context.instance):
+        if context.has_partition_key_range:
+            keys = partitions_def.get_partition_keys_in_range(context.partition_key_range)
+        else:
+            keys = partitions_def.get_partition_keys()
+    materialized = context.instance.get_materialized_partitions(key)
+    return [partition_key for partition_key in keys if partition_key in materialized]
+
+
+def _without_rows(result: dg.AssetCheckResult) -> dg.AssetCheckResult:
+    """What is added up, without the samples, which belong to a partition."""
+    count = result.metadata.get(_names.FAILED_COUNT)
+    return result._replace(metadata={} if count is None else {_names.FAILED_COUNT: count})
+
+
+def _sum_up(
+    key: dg.AssetKey, check_name: str, results: Sequence[dg.AssetCheckResult]
+) -> dg.AssetCheckResult:
+    """One check over all partitions: it passes where it passes in each."""
+    failed = [result for result in results if not result.passed]
+    metadata: dict[str, int] = {
+        _names.PARTITIONS: len(results),
+        _names.FAILED_PARTITIONS: len(failed),
+    }
+    counts = [result.metadata.get(_names.FAILED_COUNT) for result in results]
+    if all(isinstance(count, dg.IntMetadataValue) for count in counts):
+        metadata[_names.FAILED_COUNT] = sum(
+            count.value or 0 for count in counts if isinstance(count, dg.IntMetadataValue)
+        )
+    warn, error = dg.AssetCheckSeverity.WARN, dg.AssetCheckSeverity.ERROR
+    severities = {result.severity for result in failed or results}
+    return dg.AssetCheckResult(
+        passed=not failed,
+        asset_key=key,
+        check_name=check_name,
+        severity=warn if severities == {warn} else error,
+        metadata=metadata,
+    )
