@@ -213,6 +213,38 @@ def test_a_check_runs_without_the_others(store: Store) -> None:
     }
 
 
+class Fleet(dy.Schema):
+    """Rules that see other rows, so that taking some away would change what they say."""
+
+    id = dy.Int64(nullable=True, min=0)
+    city = dy.String(nullable=True)
+
+    @dy.rule()
+    def no_city_has_one(cls) -> pl.Expr:
+        return pl.len().over("city") > 1
+
+    @dy.rule()
+    def there_are_three(cls) -> pl.Expr:
+        return pl.len() > 2
+
+
+def test_a_check_finds_the_same_whether_others_run_or_not(store: Store) -> None:
+    fleet = pl.DataFrame({"id": [1, -2, 3, 4], "city": ["rome", "rome", "oslo", "oslo"]})
+    trips = table(fleet)
+    checks = dd.build_rule_checks(Fleet, asset=trips)
+    assert failures(store.materialize(trips, checks)) == {"dy_rule__id__min": 1}
+    declared = dd.asset(Fleet, name="trips")(lambda: fleet[1:])
+    assert failures(store.materialize(declared)) == {
+        "dy_rule__id__min": 1,
+        "dy_rule__no_city_has_one": 1,
+        "dy_rule__there_are_three": 1,
+    }
+    store.materialize(table(fleet[1:]))
+    for check, failed in {"dy_rule__no_city_has_one": 1, "dy_rule__there_are_three": None}.items():
+        expected = {} if failed is None else {check: failed}
+        assert failures(store.check(checks, trips, only=check)) == expected
+
+
 def test_only_columns_that_rules_name_are_read(store: Store) -> None:
     def explode(_series: pl.Series) -> pl.Series:
         raise AssertionError
@@ -261,7 +293,9 @@ def test_a_missing_column_fails_the_run_and_is_named(store: Store) -> None:
     trips = table(DRIFTED)
     checks = dd.build_rule_checks(Trips, asset=trips)
     result = store.materialize(trips, checks)
-    assert error_of(result)[0] == "ColumnSchemaError"
+    name, message = error_of(result)
+    assert name == "ColumnSchemaError"
+    assert "No rule that names them can be evaluated." in message
     ((name, (passed, severity, _)),) = found(result).items()
     assert (name, passed, severity) == ("dy_schema__columns", False, "ERROR")
 
@@ -281,6 +315,8 @@ def test_a_cast_comes_before_the_checks(store: Store, *, eager: bool) -> None:
     trips = table(DIRTY.with_columns(pl.col("id").cast(pl.Int32)))
     if eager:
         store.load_eagerly()
+    name, message = error_of(store.materialize(trips, dd.build_rule_checks(Trips, asset=trips)))
+    assert (name, "with `cast=True`." in message) == ("ColumnSchemaError", True)
     checks = dd.build_rule_checks(Trips, asset=trips, cast=True)
     assert failures(store.materialize(trips, checks)) == FAILED
     drifted = table(DRIFTED)

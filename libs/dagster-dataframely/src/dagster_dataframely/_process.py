@@ -139,9 +139,9 @@ def process(
         yield columns_check
         if (together := surroundings.partition_range) is not None:
             together.record_evaluations(together.undivided, lambda _: [columns_check])
-        raise _column_schema_error(declaration, result.frame)
+        raise column_schema_error(declaration, result.frame)
     # Staged rows have to be there until the IO manager has written them, after the `yield`.
-    with _verdict(declaration, result.frame, surroundings) as verdict:
+    with verdict_of(declaration, result.frame, surroundings) as verdict:
         yield from conclude(declaration, result, columns_check, verdict, surroundings)
 
 
@@ -172,13 +172,13 @@ def evaluate_checks(
     columns_check = check_columns(declaration, frame)
     yield columns_check
     if not columns_check.passed:
-        raise _column_schema_error(declaration, frame)
-    with _verdict(declaration, frame, Surroundings()) as verdict:
+        raise column_schema_error(declaration, frame)
+    with verdict_of(declaration, frame, Surroundings()) as verdict:
         yield from declaration.rule_checks(verdict, own_severity)
 
 
 @contextmanager
-def _verdict(
+def verdict_of(
     declaration: Declaration, frame: pl.DataFrame | pl.LazyFrame, surroundings: Surroundings
 ) -> Iterator[Verdict[Any]]:
     """Evaluate the rules where the engine says.
@@ -339,15 +339,17 @@ def check_columns(
     )
 
 
-def _column_schema_error(
-    declaration: Declaration, frame: pl.DataFrame | pl.LazyFrame
+def column_schema_error(
+    declaration: Declaration, frame: pl.DataFrame | pl.LazyFrame, *, stored: bool = False
 ) -> ColumnSchemaError:
+    """What a column-schema check that fails raises; `stored` where no function returned the frame."""
     found = frame.collect_schema()
     return ColumnSchemaError(
         declaration.asset_name,
         declaration.rules.name,
         declaration.rules.mismatches(found),
         castable=declaration.rules.is_castable(found),
+        stored=stored,
     )
 
 

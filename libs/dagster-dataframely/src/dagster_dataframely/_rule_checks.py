@@ -9,7 +9,14 @@ import dataframely as dy
 
 from dagster_dataframely import _names
 from dagster_dataframely._checks import build_check_specs
-from dagster_dataframely._process import Declaration, check_columns, evaluate_checks
+from dagster_dataframely._process import (
+    Declaration,
+    Surroundings,
+    check_columns,
+    column_schema_error,
+    own_severity,
+    verdict_of,
+)
 from dagster_dataframely._rules import read_schema
 from dagster_dataframely._settings import SettingArguments, Settings
 from dagster_dataframely._severities import Severity
@@ -42,8 +49,9 @@ def build_rule_checks(
 
     At definition the asset gets the checks that `dd.asset` would give it. In a run they read the table
     back through the IO manager the asset is bound to, lazily unless that is a database's, and report;
-    nothing is written, and a failing rule keeps no row out of anything. Any of the checks can be run
-    without the others; only the columns that these name are read, beside the primary key's.
+    nothing is written, and a failing rule keeps no row out of anything: each rule is evaluated on all
+    rows. Any of the checks can be run without the others; only the columns that they name are read,
+    and those of the primary key.
 
     Of a partitioned asset a run with a partition checks that partition. A run without one checks each
     partition that is materialized, with an evaluation for each, and one for all of them together that
@@ -124,7 +132,8 @@ def build_rule_checks(
             frame = read_stored(context, key, partition_key)
             if cast and rules.is_castable(frame.collect_schema()):
                 frame = schema.cast(frame)
-            for result in _evaluate_some(declaration, frame, selected):
+            surroundings = Surroundings(log=context.log.info)
+            for result in _evaluate_some(declaration, frame, selected, surroundings):
                 yield result._replace(check_name=rename(result.check_name or ""))
 
         yield from report(context, key, evaluate)
@@ -143,18 +152,21 @@ def _finish(
 
 
 def _evaluate_some(
-    declaration: Declaration, frame: Frame, selected: Set[str]
+    declaration: Declaration, frame: Frame, selected: Set[str], surroundings: Surroundings
 ) -> Iterator[dg.AssetCheckResult]:
     """The results of the selected checks, reading the columns that these name."""
     if _names.COLUMNS_CHECK in selected:
         columns_check = check_columns(declaration, frame)
-        if not columns_check.passed:
-            # Gives the result and raises.
-            yield from evaluate_checks(declaration, frame)
         yield columns_check
+        if not columns_check.passed:
+            raise column_schema_error(declaration, frame, stored=True)
     groups = [group for group in declaration.groups if group.check_name in selected]
-    if groups:
-        rules = [rule for group in groups for rule in group.rules]
-        some = replace(declaration, rules=declaration.rules.narrowed(rules))
-        _columns_check, *results = evaluate_checks(some, frame)
-        yield from results
+    if not groups:
+        return
+    rules = declaration.rules.narrowed(rule for group in groups for rule in group.rules)
+    some = replace(declaration, rules=rules)
+    if not check_columns(some, frame).passed:
+        raise column_schema_error(some, frame, stored=True)
+    # No row of a stored table is taken away, so a check finds the same whether others are run or not.
+    with verdict_of(replace(some, rules=rules.warning()), frame, surroundings) as verdict:
+        yield from some.rule_checks(verdict, own_severity)

@@ -135,6 +135,10 @@ class SchemaRules:
         columns = {name: column for name, column in self.columns.items() if name in named}
         return replace(self, rules=rules, columns=columns or self.columns)
 
+    def warning(self) -> "SchemaRules":
+        """The same rules, none of which takes a row away."""
+        return replace(self, rules=tuple(replace(rule, severity="warn") for rule in self.rules))
+
     def mismatches(self, found: Mapping[str, pl.DataType]) -> list[ColumnMismatch]:
         """Every declared column that is missing or has another dtype, in the schema's order."""
         return [

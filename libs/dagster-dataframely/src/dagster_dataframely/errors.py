@@ -182,21 +182,28 @@ class CheckNameCollisionError(_DefinitionError):
 
 
 class ColumnSchemaError(_RunError):
-    """The returned frame lacks a declared column or has another dtype; no row was looked at."""
+    """A frame lacks a declared column or has another dtype; no row was looked at."""
 
     def __init__(
-        self, asset: str, schema: str, mismatches: Sequence[ColumnMismatch], *, castable: bool
+        self,
+        asset: str,
+        schema: str,
+        mismatches: Sequence[ColumnMismatch],
+        *,
+        castable: bool,
+        stored: bool = False,
     ) -> None:
         found = [
             f"{_code(m.column)} is {_cut(m.found or 'missing', _MAX_NAME)}, "
             f"declared {_cut(m.expected, _MAX_NAME)}"
             for m in mismatches
         ]
-        fix = (
-            f"Return `{_cut(schema, _MAX_NAME)}.cast(frame)`."
-            if castable
-            else "Return the declared columns; nothing is cast for you."
-        )
+        fix = {
+            (True, False): f"Return `{_cut(schema, _MAX_NAME)}.cast(frame)`.",
+            (False, False): "Return the declared columns; nothing is cast for you.",
+            (True, True): "Build the checks with `cast=True`.",
+            (False, True): "No rule that names them can be evaluated.",
+        }[castable, stored]
         head = f"Asset {_code(asset)}: not the columns of schema {_code(schema)}: "
         super().__init__(_list(head, found, f". {fix}", separator="; "))
         self.asset = asset
