@@ -107,6 +107,90 @@ class Execute(Protocol):
     ) -> Outcome: ...
 
 
+class Store:
+    """An instance and a storage, what is done with them, and what the checks say."""
+
+    def __init__(self, instance: dg.DagsterInstance, files: FileIOManager) -> None:
+        self.instance = instance
+        self.files = files
+        self.resources: dict[str, Any] = {"io_manager": files}
+
+    def materialize(self, *assets: Any, **arguments: Any) -> dg.ExecuteInProcessResult:
+        return dg.materialize(
+            assets,
+            instance=self.instance,
+            resources=self.resources,
+            raise_on_error=False,
+            **arguments,
+        )
+
+    def check(
+        self, checks: dg.AssetChecksDefinition, *assets: Any, only: str | None = None, **tags: str
+    ) -> dg.ExecuteInProcessResult:
+        """Run checks, or those of one name, in a job without the assets."""
+        keys = [key for key in checks.check_keys if only in (None, key.name)]
+        defs = dg.Definitions(
+            assets=assets,
+            asset_checks=[checks],
+            jobs=[dg.define_asset_job("checks", dg.AssetSelection.checks(*keys))],
+            resources=self.resources,
+        )
+        return defs.resolve_job_def("checks").execute_in_process(
+            instance=self.instance,
+            raise_on_error=False,
+            tags={f"dagster/{name}": value for name, value in tags.items()},
+        )
+
+    def load_eagerly(self) -> None:
+        """Let the IO manager give frames in memory, whatever it is asked for."""
+        load = self.files.load_input
+        self.files.load_input = lambda context: load(context).collect()  # type: ignore[method-assign]
+
+    def statuses(self, asset: str, check: str) -> dict[str | None, str]:
+        """The latest status of a check by partition, one that was only planned included."""
+        key = dg.AssetCheckKey(dg.AssetKey(asset), check)
+        return {
+            info.partition_key: info.latest_execution_status.value
+            for info in self.instance.event_log_storage.get_asset_check_partition_info([key])
+        }
+
+    @staticmethod
+    def found(
+        result: dg.ExecuteInProcessResult, partition: str | None = None, asset: str | None = None
+    ) -> dict[str, tuple[bool, str, dict[str, Any]]]:
+        """What each check says of a partition: whether it passed, its severity and its metadata."""
+        return {
+            evaluation.check_name: (
+                evaluation.passed,
+                evaluation.severity.name,
+                plain(evaluation.metadata),
+            )
+            for evaluation in result.get_asset_check_evaluations()
+            if evaluation.partition == partition
+            and asset in (None, evaluation.asset_key.to_user_string())
+        }
+
+    @staticmethod
+    def failures(
+        result: dg.ExecuteInProcessResult, partition: str | None = None, asset: str | None = None
+    ) -> dict[str, int]:
+        """How many rows fail each check that did not pass."""
+        return {
+            name: metadata["dy_failed_count"]
+            for name, (passed, _, metadata) in Store.found(result, partition, asset).items()
+            if not passed
+        }
+
+    @staticmethod
+    def error_of(result: dg.ExecuteInProcessResult) -> tuple[str | None, str]:
+        """The class and the message of what failed the run."""
+        (event,) = result.get_step_failure_events()
+        error = event.step_failure_data.error
+        assert error is not None
+        raised = error.cause or error
+        return raised.cls_name, raised.message
+
+
 def plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """The values of metadata, whether Dagster has wrapped them or not."""
     wrapped = dg.AssetMaterialization("any", metadata=metadata).metadata
@@ -129,6 +213,11 @@ def instance(_one_instance: dg.DagsterInstance) -> Iterator[dg.DagsterInstance]:
     """An empty instance; there is one for all tests, since to wipe it takes less than to build it."""
     yield _one_instance
     _one_instance.wipe()
+
+
+@pytest.fixture
+def store(instance: dg.DagsterInstance, files: FileIOManager) -> Store:
+    return Store(instance, files)
 
 
 @pytest.fixture

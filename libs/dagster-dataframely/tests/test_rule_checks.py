@@ -19,7 +19,7 @@ from dagster_dataframely.data import OrdersSchema, invalid_orders
 from dagster_dataframely.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from conftest import FileIOManager
+    from conftest import Store
 
 
 class Trips(dy.Schema):
@@ -75,95 +75,6 @@ def table(
     return definition
 
 
-class Store:
-    """An instance and a storage, and what is done with them."""
-
-    def __init__(self, instance: dg.DagsterInstance, files: "FileIOManager") -> None:
-        self.instance = instance
-        self.files = files
-
-    def materialize(self, *assets: Any, **arguments: Any) -> dg.ExecuteInProcessResult:
-        return dg.materialize(
-            assets,
-            instance=self.instance,
-            resources={"io_manager": self.files},
-            raise_on_error=False,
-            **arguments,
-        )
-
-    def check(
-        self, checks: dg.AssetChecksDefinition, *assets: Any, only: str | None = None, **tags: str
-    ) -> dg.ExecuteInProcessResult:
-        """Run checks, or one of them, in a job without the asset."""
-        selection = dg.AssetSelection.checks(checks)
-        if only is not None:
-            selection = dg.AssetSelection.checks(
-                *(key for key in checks.check_keys if key.name == only)
-            )
-        defs = dg.Definitions(
-            assets=assets,
-            asset_checks=[checks],
-            jobs=[dg.define_asset_job("checks", selection)],
-            resources={"io_manager": self.files},
-        )
-        return defs.resolve_job_def("checks").execute_in_process(
-            instance=self.instance,
-            raise_on_error=False,
-            tags={f"dagster/{name}": value for name, value in tags.items()},
-        )
-
-    def load_eagerly(self) -> None:
-        """Let the IO manager give frames in memory, whatever it is asked for."""
-        load = self.files.load_input
-        self.files.load_input = lambda context: load(context).collect()  # type: ignore[method-assign]
-
-    def statuses(self, check: str) -> dict[str | None, str]:
-        """The latest status of a check by partition, one that was planned included."""
-        key = dg.AssetCheckKey(dg.AssetKey("trips"), check)
-        return {
-            info.partition_key: info.latest_execution_status.value
-            for info in self.instance.event_log_storage.get_asset_check_partition_info([key])
-        }
-
-
-@pytest.fixture
-def store(instance: dg.DagsterInstance, files: "FileIOManager") -> Store:
-    return Store(instance, files)
-
-
-Found = dict[str, tuple[bool, str, dict[str, Any]]]
-
-
-def found(result: dg.ExecuteInProcessResult, partition: str | None = None) -> Found:
-    """What each check found in a partition: whether it passed, its severity and its metadata."""
-    return {
-        evaluation.check_name: (
-            evaluation.passed,
-            evaluation.severity.name,
-            {name: value.value for name, value in evaluation.metadata.items()},
-        )
-        for evaluation in result.get_asset_check_evaluations()
-        if evaluation.partition == partition
-    }
-
-
-def failures(result: dg.ExecuteInProcessResult, partition: str | None = None) -> dict[str, int]:
-    return {
-        name: metadata["dy_failed_count"]
-        for name, (passed, _, metadata) in found(result, partition).items()
-        if not passed
-    }
-
-
-def error_of(result: dg.ExecuteInProcessResult) -> tuple[str | None, str]:
-    """The class and the message of what failed the run."""
-    (event,) = result.get_step_failure_events()
-    error = event.step_failure_data.error
-    assert error is not None
-    raised = error.cause or error
-    return raised.cls_name, raised.message
-
-
 # What the checks are and what they find.
 
 
@@ -179,7 +90,7 @@ def error_of(result: dg.ExecuteInProcessResult) -> tuple[str | None, str]:
     ids=["rule", "column", "schema", "no sample"],
 )
 def test_specs_and_results_are_those_of_an_asset_of_the_schema(
-    store: Store, settings: Any, *, eager: bool
+    store: "Store", settings: Any, *, eager: bool
 ) -> None:
     frame = invalid_orders().with_columns(extra=1)
 
@@ -194,21 +105,21 @@ def test_specs_and_results_are_those_of_an_asset_of_the_schema(
         store.load_eagerly()
     specs = {spec.name: spec for spec in checks.check_specs}
     assert specs == {spec.name: spec for spec in declared.check_specs}
-    assert found(store.materialize(plain, checks)) == found(expected)
+    assert store.found(store.materialize(plain, checks)) == store.found(expected)
 
 
-def test_a_check_runs_without_the_others(store: Store) -> None:
+def test_a_check_runs_without_the_others(store: "Store") -> None:
     trips = table(DIRTY)
     store.materialize(trips)
     checks = dd.build_rule_checks(Trips, asset=trips)
-    ((name, (passed, severity, metadata)),) = found(
+    ((name, (passed, severity, metadata)),) = store.found(
         store.check(checks, trips, only="dy_rule__city__max_length")
     ).items()
     assert (name, passed, severity) == ("dy_rule__city__max_length", False, "WARN")
     assert metadata["dy_failed_count"] == 1
     sample = metadata["dy_failed_sample"].records[0].data
     assert sample == {"id": 4, "city": "london"}  # The column of the rule, and the key.
-    assert found(store.check(checks, trips, only="dy_schema__columns")) == {
+    assert store.found(store.check(checks, trips, only="dy_schema__columns")) == {
         "dy_schema__columns": (True, "ERROR", {})
     }
 
@@ -228,13 +139,13 @@ class Fleet(dy.Schema):
         return pl.len() > 2
 
 
-def test_a_check_finds_the_same_whether_others_run_or_not(store: Store) -> None:
+def test_a_check_finds_the_same_whether_others_run_or_not(store: "Store") -> None:
     fleet = pl.DataFrame({"id": [1, -2, 3, 4], "city": ["rome", "rome", "oslo", "oslo"]})
     trips = table(fleet)
     checks = dd.build_rule_checks(Fleet, asset=trips)
-    assert failures(store.materialize(trips, checks)) == {"dy_rule__id__min": 1}
+    assert store.failures(store.materialize(trips, checks)) == {"dy_rule__id__min": 1}
     declared = dd.asset(Fleet, name="trips")(lambda: fleet[1:])
-    assert failures(store.materialize(declared)) == {
+    assert store.failures(store.materialize(declared)) == {
         "dy_rule__id__min": 1,
         "dy_rule__no_city_has_one": 1,
         "dy_rule__there_are_three": 1,
@@ -242,10 +153,10 @@ def test_a_check_finds_the_same_whether_others_run_or_not(store: Store) -> None:
     store.materialize(table(fleet[1:]))
     for check, failed in {"dy_rule__no_city_has_one": 1, "dy_rule__there_are_three": None}.items():
         expected = {} if failed is None else {check: failed}
-        assert failures(store.check(checks, trips, only=check)) == expected
+        assert store.failures(store.check(checks, trips, only=check)) == expected
 
 
-def test_only_columns_that_rules_name_are_read(store: Store) -> None:
+def test_only_columns_that_rules_name_are_read(store: "Store") -> None:
     def explode(_series: pl.Series) -> pl.Series:
         raise AssertionError
 
@@ -254,7 +165,7 @@ def test_only_columns_that_rules_name_are_read(store: Store) -> None:
     store.files.load_input = lambda context: load(context).with_columns(unread)  # type: ignore[method-assign]
     trips = table(DIRTY)
     checks = dd.build_rule_checks(Trips, asset=trips)
-    assert failures(store.materialize(trips, checks)) == FAILED
+    assert store.failures(store.materialize(trips, checks)) == FAILED
 
 
 class Selected(dy.Schema):
@@ -289,41 +200,43 @@ def test_rules_are_narrowed_to_the_columns_they_need(rules: list[str], columns: 
     assert list(narrowed.columns) == columns
 
 
-def test_a_missing_column_fails_the_run_and_is_named(store: Store) -> None:
+def test_a_missing_column_fails_the_run_and_is_named(store: "Store") -> None:
     trips = table(DRIFTED)
     checks = dd.build_rule_checks(Trips, asset=trips)
     result = store.materialize(trips, checks)
-    name, message = error_of(result)
+    name, message = store.error_of(result)
     assert name == "ColumnSchemaError"
     assert "No rule that names them can be evaluated." in message
-    ((name, (passed, severity, _)),) = found(result).items()
+    ((name, (passed, severity, _)),) = store.found(result).items()
     assert (name, passed, severity) == ("dy_schema__columns", False, "ERROR")
 
 
-def test_a_missing_column_does_not_matter_to_a_check_that_does_not_name_it(store: Store) -> None:
+def test_a_missing_column_does_not_matter_to_a_check_that_does_not_name_it(store: "Store") -> None:
     trips = table(DRIFTED)
     store.materialize(trips)
     checks = dd.build_rule_checks(Trips, asset=trips)
     result = store.check(checks, trips, only="dy_rule__primary_key")
-    assert (result.success, failures(result)) == (True, {"dy_rule__primary_key": 2})
+    assert (result.success, store.failures(result)) == (True, {"dy_rule__primary_key": 2})
     result = store.check(checks, trips, only="dy_rule__km__min")
-    assert (error_of(result)[0], found(result)) == ("ColumnSchemaError", {})
+    assert (store.error_of(result)[0], store.found(result)) == ("ColumnSchemaError", {})
 
 
 @pytest.mark.parametrize("eager", [True, False], ids=["eager", "lazy"])
-def test_a_cast_comes_before_the_checks(store: Store, *, eager: bool) -> None:
+def test_a_cast_comes_before_the_checks(store: "Store", *, eager: bool) -> None:
     trips = table(DIRTY.with_columns(pl.col("id").cast(pl.Int32)))
     if eager:
         store.load_eagerly()
-    name, message = error_of(store.materialize(trips, dd.build_rule_checks(Trips, asset=trips)))
+    name, message = store.error_of(
+        store.materialize(trips, dd.build_rule_checks(Trips, asset=trips))
+    )
     assert (name, "with `cast=True`." in message) == ("ColumnSchemaError", True)
     checks = dd.build_rule_checks(Trips, asset=trips, cast=True)
-    assert failures(store.materialize(trips, checks)) == FAILED
+    assert store.failures(store.materialize(trips, checks)) == FAILED
     drifted = table(DRIFTED)
-    assert error_of(store.materialize(drifted, checks))[0] == "ColumnSchemaError"
+    assert store.error_of(store.materialize(drifted, checks))[0] == "ColumnSchemaError"
 
 
-def test_nothing_is_written(store: Store) -> None:
+def test_nothing_is_written(store: "Store") -> None:
     trips = table(DIRTY)
     store.materialize(trips)
     before = store.files.files
@@ -338,16 +251,12 @@ def test_nothing_is_written(store: Store) -> None:
 @pytest.mark.parametrize(
     "value", [{"id": [1]}, [CLEAN], "text"], ids=lambda value: type(value).__name__
 )
-def test_an_asset_that_is_no_frame_is_named(instance: dg.DagsterInstance, value: Any) -> None:
+def test_an_asset_that_is_no_frame_is_named(store: "Store", value: Any) -> None:
     trips = table(value)
     checks = dd.build_rule_checks(Trips, asset=trips)
-    result = dg.materialize(
-        [trips, checks],
-        instance=instance,
-        resources={"io_manager": dg.mem_io_manager},
-        raise_on_error=False,
-    )
-    name, message = error_of(result)
+    store.resources = {"io_manager": dg.mem_io_manager}
+    result = store.materialize(trips, checks)
+    name, message = store.error_of(result)
     assert name == "AssetReadError"
     assert f"`trips` cannot be checked: its IO manager loads it as a `{type(value).__name__}`" in (
         message
@@ -356,31 +265,24 @@ def test_an_asset_that_is_no_frame_is_named(instance: dg.DagsterInstance, value:
 
 @pytest.mark.parametrize("frame", [DIRTY, DIRTY.lazy()], ids=["eager", "lazy"])
 def test_a_manager_that_keeps_the_object_gives_either_kind_of_frame(
-    instance: dg.DagsterInstance, frame: pl.DataFrame | pl.LazyFrame
+    store: "Store", frame: pl.DataFrame | pl.LazyFrame
 ) -> None:
     trips = table(frame)
     checks = dd.build_rule_checks(Trips, asset=trips)
-    resources = {"io_manager": dg.mem_io_manager}
-    result = dg.materialize([trips, checks], instance=instance, resources=resources)
-    assert failures(result) == FAILED
+    store.resources = {"io_manager": dg.mem_io_manager}
+    assert store.failures(store.materialize(trips, checks)) == FAILED
 
 
 @pytest.mark.parametrize("how", ["spec", "key", "bare key"])
 def test_a_table_that_no_asset_writes_loads_through_the_manager_of_its_spec(
-    store: Store, instance: dg.DagsterInstance, how: str
+    store: "Store", how: str
 ) -> None:
     spec = dg.AssetSpec(["lake", "trips"], metadata={"dagster/io_manager_key": "lake"})
     DIRTY.write_parquet(_created(store.files.path(spec.key)))
     target: Any = {"spec": spec, "key": spec.key, "bare key": ["lake", "trips"]}[how]
+    store.resources = {"io_manager": dg.mem_io_manager, "lake": store.files}
     checks = dd.build_rule_checks(Trips, asset=target)
-    defs = dg.Definitions(
-        assets=[spec],
-        asset_checks=[checks],
-        jobs=[dg.define_asset_job("checks", dg.AssetSelection.checks(checks))],
-        resources={"io_manager": dg.mem_io_manager, "lake": store.files},
-    )
-    result = defs.resolve_job_def("checks").execute_in_process(instance=instance)
-    assert failures(result) == FAILED
+    assert store.failures(store.check(checks, spec)) == FAILED
 
 
 def _created(path: Path) -> Path:
@@ -388,16 +290,16 @@ def _created(path: Path) -> Path:
     return path
 
 
-def test_an_asset_with_an_io_manager_of_its_own_loads_through_it(store: Store) -> None:
+def test_an_asset_with_an_io_manager_of_its_own_loads_through_it(store: "Store") -> None:
     with pytest.warns(dg.BetaWarning, match="io_manager_def"):
         trips = table(DIRTY, io_manager_def=store.files)
     checks = dd.build_rule_checks(Trips, asset=trips)
     dg.materialize([trips], instance=store.instance)
-    assert failures(store.check(checks, trips)) == FAILED
+    assert store.failures(store.check(checks, trips)) == FAILED
 
 
 def test_the_table_of_an_asset_of_the_schema_is_checked_again_under_other_names(
-    store: Store,
+    store: "Store",
 ) -> None:
     @dd.asset(Trips, quarantine=True)
     def trips() -> pl.DataFrame:
@@ -407,31 +309,31 @@ def test_the_table_of_an_asset_of_the_schema_is_checked_again_under_other_names(
     names = [spec.name for spec in checks.check_specs]
     assert names == [name.replace("dy_", "dy_stored__", 1) for name in CHECKS]
     written = store.materialize(trips, checks)
-    assert failures(written) == FAILED
+    assert store.failures(written) == FAILED
     # Something else puts the rows there that the asset had set aside.
     DIRTY.write_parquet(store.files.path(trips.key))
     again = {f"dy_stored__{name.removeprefix('dy_')}": rows for name, rows in FAILED.items()}
     result = store.check(checks, trips)
-    assert failures(result) == again
-    assert set(found(result)) == set(names)
-    assert failures(store.check(checks, trips, only="dy_stored__rule__km__min")) == {
+    assert store.failures(result) == again
+    assert set(store.found(result)) == set(names)
+    assert store.failures(store.check(checks, trips, only="dy_stored__rule__km__min")) == {
         "dy_stored__rule__km__min": 2
     }
 
 
-def test_checks_of_several_assets_and_under_another_key(store: Store) -> None:
+def test_checks_of_several_assets_and_under_another_key(store: "Store") -> None:
     trips, fares = table(DIRTY), dg.asset(name="fares")(lambda: CLEAN)
     both = [dd.build_rule_checks(Trips, asset=asset) for asset in (trips, fares)]
-    assert failures(store.materialize(trips, fares, *both)) == FAILED
+    assert store.failures(store.materialize(trips, fares, *both)) == FAILED
 
 
-def test_dagster_can_move_checks_and_asset_to_another_key(store: Store) -> None:
+def test_dagster_can_move_checks_and_asset_to_another_key(store: "Store") -> None:
     trips = table(DIRTY)
     module = ModuleType("module")
     vars(module).update(trips=trips, checks=dd.build_rule_checks(Trips, asset=trips))
     (moved,) = dg.load_assets_from_modules([module], key_prefix="city")
     (checks,) = dg.load_asset_checks_from_modules([module], asset_key_prefix="city")
-    assert failures(store.materialize(moved, checks)) == FAILED
+    assert store.failures(store.materialize(moved, checks)) == FAILED
 
 
 # Partitions.
@@ -442,35 +344,35 @@ BY_DAY = {"mon": DIRTY, "tue": CLEAN, "thu": DIRTY[2:]}
 
 
 @pytest.fixture
-def days(store: Store) -> dg.AssetsDefinition:
+def days(store: "Store") -> dg.AssetsDefinition:
     trips = table(BY_DAY, partitions_def=DAYS)
     for day in BY_DAY:
         assert store.materialize(trips, partition_key=day).success
     return trips
 
 
-def test_a_run_with_a_partition_checks_that_partition(store: Store) -> None:
+def test_a_run_with_a_partition_checks_that_partition(store: "Store") -> None:
     trips = table(BY_DAY, partitions_def=DAYS)
     checks = dd.build_rule_checks(Trips, asset=trips)
     assert [spec.partitions_def for spec in checks.check_specs] == [DAYS] * len(CHECKS)
     for day, failed in {"mon": FAILED, "tue": {}}.items():
         result = store.materialize(trips, checks, partition_key=day)
-        assert (set(found(result, day)), failures(result, day)) == (set(CHECKS), failed)
-        assert found(result) == {}
-    assert failures(store.check(checks, trips, partition="mon"), "mon") == FAILED
-    assert store.statuses("dy_rule__km__min") == {"mon": "FAILED", "tue": "SUCCEEDED"}
+        assert (set(store.found(result, day)), store.failures(result, day)) == (set(CHECKS), failed)
+        assert store.found(result) == {}
+    assert store.failures(store.check(checks, trips, partition="mon"), "mon") == FAILED
+    assert store.statuses("trips", "dy_rule__km__min") == {"mon": "FAILED", "tue": "SUCCEEDED"}
 
 
 def test_a_run_without_a_partition_checks_each_that_is_materialized(
-    store: Store, days: dg.AssetsDefinition
+    store: "Store", days: dg.AssetsDefinition
 ) -> None:
     checks = dd.build_rule_checks(Trips, asset=days)
     result = store.check(checks, days)
-    by_day = {day: failures(result, day) for day in ("mon", "tue", "wed", "thu")}
+    by_day = {day: store.failures(result, day) for day in ("mon", "tue", "wed", "thu")}
     assert by_day == {"mon": FAILED, "tue": {}, "wed": {}, "thu": {"dy_rule__city__max_length": 1}}
-    assert found(result, "wed") == {}
+    assert store.found(result, "wed") == {}
     sums = {"dy_partitions": 3, "dy_failed_count": 0, "dy_failed_partitions": 0}
-    assert found(result) == {
+    assert store.found(result) == {
         "dy_schema__columns": (True, "ERROR", {"dy_partitions": 3, "dy_failed_partitions": 0}),
         "dy_rule__id__nullability": (True, "ERROR", sums),
         "dy_rule__km__min": (
@@ -489,7 +391,7 @@ def test_a_run_without_a_partition_checks_each_that_is_materialized(
             sums | {"dy_failed_count": 2, "dy_failed_partitions": 1},
         ),
     }
-    assert store.statuses("dy_rule__city__max_length") == {
+    assert store.statuses("trips", "dy_rule__city__max_length") == {
         None: "FAILED",
         "mon": "FAILED",
         "tue": "SUCCEEDED",
@@ -498,7 +400,7 @@ def test_a_run_without_a_partition_checks_each_that_is_materialized(
 
 
 def test_each_evaluation_is_about_the_partitions_latest_materialization(
-    store: Store, days: dg.AssetsDefinition
+    store: "Store", days: dg.AssetsDefinition
 ) -> None:
     store.check(dd.build_rule_checks(Trips, asset=days), days)
     key = dg.AssetCheckKey(days.key, "dy_rule__km__min")
@@ -508,72 +410,82 @@ def test_each_evaluation_is_about_the_partitions_latest_materialization(
 
 
 def test_a_range_of_partitions_has_an_evaluation_for_each(
-    store: Store, days: dg.AssetsDefinition
+    store: "Store", days: dg.AssetsDefinition
 ) -> None:
     checks = dd.build_rule_checks(Trips, asset=days)
     tags = {"asset_partition_range_start": "mon", "asset_partition_range_end": "wed"}
     result = store.check(checks, days, **tags)
-    assert [failures(result, day) for day in DAYS.get_partition_keys()] == [FAILED, {}, {}, {}]
-    assert found(result) == {}
-    assert [day for day in DAYS.get_partition_keys() if found(result, day)] == ["mon", "tue"]
+    assert [store.failures(result, day) for day in DAYS.get_partition_keys()] == [
+        FAILED,
+        {},
+        {},
+        {},
+    ]
+    assert store.found(result) == {}
+    assert [day for day in DAYS.get_partition_keys() if store.found(result, day)] == ["mon", "tue"]
 
 
-def test_without_a_materialized_partition_every_check_passes(store: Store) -> None:
+def test_without_a_materialized_partition_every_check_passes(store: "Store") -> None:
     trips = table(BY_DAY, partitions_def=DAYS)
     checks = dd.build_rule_checks(Trips, asset=trips)
     result = store.check(checks, trips)
     nothing = {"dy_partitions": 0, "dy_failed_partitions": 0, "dy_failed_count": 0}
-    assert found(result) == dict.fromkeys(CHECKS, (True, "ERROR", nothing))
+    assert store.found(result) == dict.fromkeys(CHECKS, (True, "ERROR", nothing))
 
 
-def test_a_partition_with_other_columns_does_not_hide_the_next(store: Store) -> None:
+def test_a_partition_with_other_columns_does_not_hide_the_next(store: "Store") -> None:
     by_day = {"mon": DRIFTED, "tue": DIRTY, "wed": DRIFTED.drop("city")}
     trips = table(by_day, partitions_def=DAYS)
     for day in by_day:
         assert store.materialize(trips, partition_key=day).success
     checks = dd.build_rule_checks(Trips, asset=trips)
     result = store.check(checks, trips)
-    name, message = error_of(result)
+    name, message = store.error_of(result)
     assert (name, "`city`" in message) == ("ColumnSchemaError", False)
-    assert set(found(result, "mon")) == set(found(result, "wed")) == {"dy_schema__columns"}
-    assert failures(result, "tue") == FAILED
-    assert found(result) == {}
+    assert (
+        set(store.found(result, "mon")) == set(store.found(result, "wed")) == {"dy_schema__columns"}
+    )
+    assert store.failures(result, "tue") == FAILED
+    assert store.found(result) == {}
 
 
-def test_a_grid_is_checked_cell_by_cell(store: Store) -> None:
+def test_a_grid_is_checked_cell_by_cell(store: "Store") -> None:
     cells = {"rome|mon": DIRTY, "oslo|tue": CLEAN}
     trips = table(cells, partitions_def=GRID)
     checks = dd.build_rule_checks(Trips, asset=trips)
     for cell, failed in {"rome|mon": FAILED, "oslo|tue": {}}.items():
         city, day = cell.split("|")
         key = dg.MultiPartitionKey({"city": city, "day": day})
-        assert failures(store.materialize(trips, checks, partition_key=key), cell) == failed
+        assert store.failures(store.materialize(trips, checks, partition_key=key), cell) == failed
     result = store.check(checks, trips)
-    assert {cell: failures(result, cell) for cell in cells} == {"rome|mon": FAILED, "oslo|tue": {}}
+    assert {cell: store.failures(result, cell) for cell in cells} == {
+        "rome|mon": FAILED,
+        "oslo|tue": {},
+    }
 
 
-def test_dynamic_partitions(store: Store) -> None:
+def test_dynamic_partitions(store: "Store") -> None:
     partitions = dg.DynamicPartitionsDefinition(name="cities")
     store.instance.add_dynamic_partitions("cities", ["rome"])
     trips = table({"rome": DIRTY}, partitions_def=partitions)
     store.materialize(trips, partition_key="rome")
     result = store.check(dd.build_rule_checks(Trips, asset=trips), trips)
-    assert failures(result, "rome") == FAILED
+    assert store.failures(result, "rome") == FAILED
 
 
 def test_a_key_with_partitions_has_partitioned_specs(
-    store: Store, days: dg.AssetsDefinition
+    store: "Store", days: dg.AssetsDefinition
 ) -> None:
     checks = dd.build_rule_checks(Trips, asset="trips", partitions_def=DAYS)
-    assert failures(store.check(checks, days), "mon") == FAILED
+    assert store.failures(store.check(checks, days), "mon") == FAILED
 
 
-def test_checks_of_an_unpartitioned_asset_in_a_run_with_a_partition(store: Store) -> None:
+def test_checks_of_an_unpartitioned_asset_in_a_run_with_a_partition(store: "Store") -> None:
     trips = table(DIRTY)
     fares = dg.asset(name="fares", partitions_def=DAYS)(lambda: CLEAN)
     checks = dd.build_rule_checks(Trips, asset=trips)
     result = store.materialize(trips, fares, checks, partition_key="mon")
-    assert failures(result) == FAILED
+    assert store.failures(result) == FAILED
 
 
 # Arguments.

@@ -2,6 +2,7 @@
 
 from dagster_dataframely import data, errors, testing, wiring
 from dagster_dataframely._asset import asset, dy_asset
+from dagster_dataframely._collection_checks import build_collection_checks
 from dagster_dataframely._quarantine import build_quarantine_spec
 from dagster_dataframely._rule_checks import build_rule_checks
 from dagster_dataframely._settings import Granularity, MultiColumnRules
@@ -12,6 +13,7 @@ __all__ = [
     "Granularity",
     "MultiColumnRules",
     "asset",
+    "build_collection_checks",
     "build_quarantine_spec",
     "build_rule_checks",
     "dagster_type",

@@ -1,7 +1,7 @@
 """Check specs and check results, made from the same groups of rules so that they cannot disagree."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import dagster as dg
@@ -13,7 +13,7 @@ from dagster_dataframely._constraints import describe_expression
 from dagster_dataframely._rules import Rule, SchemaRules, reject_collisions
 from dagster_dataframely._settings import Granularity, MultiColumnRules, Settings
 from dagster_dataframely._upstream import disable_dagster_warnings
-from dagster_dataframely._validation import Verdict
+from dagster_dataframely._validation import Findings
 from dagster_dataframely.errors import ColumnMismatch
 
 SeverityOf = Callable[[Rule], dg.AssetCheckSeverity]
@@ -39,14 +39,16 @@ class CheckGroup:
 
 def group_rules(rules: SchemaRules, settings: Settings) -> tuple[CheckGroup, ...]:
     """The checks the rules become, in the schema's order; none for a schema without rules."""
-    groups = tuple(_groups(rules, settings))
+    filters = [rule for rule in rules.rules if rule.is_filter]
+    others = replace(rules, rules=tuple(rule for rule in rules.rules if not rule.is_filter))
+    groups = (*_groups(others, settings), *map(single_group, filters))
     reject_collisions(rules.schema, ((group.check_name, group.original) for group in groups))
     return groups
 
 
 def _groups(rules: SchemaRules, settings: Settings) -> Iterator[CheckGroup]:
     if settings.check_granularity is Granularity.RULE:
-        yield from map(_single, rules.rules)
+        yield from map(single_group, rules.rules)
         return
     if settings.check_granularity is Granularity.SCHEMA:
         if rules.rules:
@@ -57,12 +59,13 @@ def _groups(rules: SchemaRules, settings: Settings) -> Iterator[CheckGroup]:
             yield CheckGroup(_names.column_check_name(column), column, own, collapsed=True)
     others = tuple(rule for rule in rules.rules if rule.column is None)
     if settings.multi_column_rules is MultiColumnRules.PER_RULE:
-        yield from map(_single, others)
+        yield from map(single_group, others)
     elif others:
         yield CheckGroup(_names.RULES_CHECK, rules.name, others, collapsed=True)
 
 
-def _single(rule: Rule) -> CheckGroup:
+def single_group(rule: Rule) -> CheckGroup:
+    """A check of one rule."""
     return CheckGroup(rule.check_name, rule.name, (rule,), collapsed=False)
 
 
@@ -83,16 +86,21 @@ def build_check_specs(
                 blocking=True,
                 partitions_def=partitions_def,
             ),
-            *(
-                dg.AssetCheckSpec(
-                    group.check_name,
-                    asset=asset_key,
-                    description=group.description,
-                    partitions_def=partitions_def,
-                )
-                for group in groups
-            ),
+            *(build_group_spec(group, asset_key, partitions_def) for group in groups),
         ]
+
+
+def build_group_spec(
+    group: CheckGroup, asset_key: dg.AssetKey, partitions_def: dg.PartitionsDefinition[Any] | None
+) -> dg.AssetCheckSpec:
+    """The spec of a check of rules."""
+    with disable_dagster_warnings():
+        return dg.AssetCheckSpec(
+            group.check_name,
+            asset=asset_key,
+            description=group.description,
+            partitions_def=partitions_def,
+        )
 
 
 def columns_check_result(
@@ -118,7 +126,7 @@ def columns_check_result(
 def rule_check_results(
     groups: Sequence[CheckGroup],
     asset_key: dg.AssetKey,
-    verdict: Verdict[Any] | None,
+    verdict: Findings | None,
     severity_of: SeverityOf,
     metadata: Mapping[str, Any],
 ) -> Iterator[dg.AssetCheckResult]:
@@ -142,7 +150,7 @@ def rule_check_results(
 
 
 def _group_metadata(
-    group: CheckGroup, verdict: Verdict[Any] | None, failed: Mapping[str, int]
+    group: CheckGroup, verdict: Findings | None, failed: Mapping[str, int]
 ) -> dict[str, Any]:
     samples = {
         name: verdict.samples[name]
@@ -151,11 +159,11 @@ def _group_metadata(
     }
     if not group.collapsed:
         rule = group.rules[0]
-        metadata: dict[str, Any] = {
-            _names.RULE: rule.name,
-            _names.RULE_EXPR: describe_expression(rule.expression),
-            _names.FAILED_COUNT: failed.get(rule.name, 0),
-        }
+        metadata: dict[str, Any] = {_names.FILTER: rule.name}
+        if not rule.is_filter:
+            expression = describe_expression(rule.expression)
+            metadata = {_names.RULE: rule.name, _names.RULE_EXPR: expression}
+        metadata[_names.FAILED_COUNT] = failed.get(rule.name, 0)
         if samples:
             metadata[_names.FAILED_SAMPLE] = render_frame(samples[rule.name])
         return metadata | _duplicates_metadata(rule, verdict)
@@ -181,7 +189,7 @@ def _group_metadata(
     return metadata
 
 
-def _duplicates_metadata(rule: Rule, verdict: Verdict[Any] | None) -> dict[str, Any]:
+def _duplicates_metadata(rule: Rule, verdict: Findings | None) -> dict[str, Any]:
     """The number of keys that occur more than once, 0 included, and how often the first of them do."""
     if not rule.wants_unique:
         return {}

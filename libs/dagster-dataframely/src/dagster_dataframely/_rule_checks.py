@@ -28,6 +28,7 @@ from dagster_dataframely._stored import (
     describe_stored,
     read_stored,
     report,
+    selected_checks,
 )
 from dagster_dataframely._upstream import disable_dagster_warnings
 
@@ -106,8 +107,7 @@ def build_rule_checks(
     rules = read_schema(schema, severities)
     declared = Declaration(stored.key, rules, Settings.resolve(arguments))
     specs = build_check_specs(rules, declared.groups, stored.key, stored.partitions_def)
-    names = [spec.name for spec in specs]
-    taken = not stored.check_names.isdisjoint(names)
+    taken = any(spec.name in stored.check_names for spec in specs)
     rename: Callable[[str], str] = _names.stored_check_name if taken else str
 
     @dg.multi_asset_check(
@@ -122,21 +122,18 @@ def build_rule_checks(
         # Dagster can give checks another key after they are made (`load_asset_checks_from_modules`).
         key = context.check_specs[0].asset_key
         declaration = replace(declared, asset_key=key)
-        selected = {
-            name
-            for name in names
-            if dg.AssetCheckKey(key, rename(name)) in context.selected_asset_check_keys
-        }
+        checks = selected_checks(context)
+        wanted = {spec.name for spec in specs if dg.AssetCheckKey(key, rename(spec.name)) in checks}
 
         def evaluate(partition_key: str | None) -> Iterator[dg.AssetCheckResult]:
             frame = read_stored(context, key, partition_key)
             if cast and rules.is_castable(frame.collect_schema()):
                 frame = schema.cast(frame)
             surroundings = Surroundings(log=context.log.info)
-            for result in _evaluate_some(declaration, frame, selected, surroundings):
+            for result in _evaluate_some(declaration, frame, wanted, surroundings):
                 yield result._replace(check_name=rename(result.check_name or ""))
 
-        yield from report(context, key, evaluate)
+        yield from report(context, checks, evaluate)
 
     return rule_checks
 
@@ -152,15 +149,15 @@ def _finish(
 
 
 def _evaluate_some(
-    declaration: Declaration, frame: Frame, selected: Set[str], surroundings: Surroundings
+    declaration: Declaration, frame: Frame, wanted: Set[str], surroundings: Surroundings
 ) -> Iterator[dg.AssetCheckResult]:
-    """The results of the selected checks, reading the columns that these name."""
-    if _names.COLUMNS_CHECK in selected:
+    """The results of the wanted checks, reading the columns that these name."""
+    if _names.COLUMNS_CHECK in wanted:
         columns_check = check_columns(declaration, frame)
         yield columns_check
         if not columns_check.passed:
             raise column_schema_error(declaration, frame, stored=True)
-    groups = [group for group in declaration.groups if group.check_name in selected]
+    groups = [group for group in declaration.groups if group.check_name in wanted]
     if not groups:
         return
     rules = declaration.rules.narrowed(rule for group in groups for rule in group.rules)

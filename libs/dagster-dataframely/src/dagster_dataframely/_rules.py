@@ -46,11 +46,14 @@ class Rule:
     """True or null for a valid row, or for a valid table."""
     whole_table: bool = False
     """Whether the rule gives one value for all rows, so that it says nothing of a single one."""
+    is_filter: bool = False
+    """Whether it is a filter of a collection, which looks at all members and has no expression."""
 
     @property
     def check_name(self) -> str:
         """Also the name of the rule's column in the quarantine."""
-        return _names.rule_check_name(self.name)
+        name = _names.filter_check_name if self.is_filter else _names.rule_check_name
+        return name(self.name)
 
     @property
     def description(self) -> str:

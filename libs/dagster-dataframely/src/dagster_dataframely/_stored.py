@@ -87,52 +87,70 @@ def read_stored(
 
 def report(
     context: dg.AssetCheckExecutionContext,
-    key: dg.AssetKey,
+    checks: Sequence[dg.AssetCheckKey],
     evaluate: Callable[[str | None], Iterator[dg.AssetCheckResult]],
 ) -> Iterator[CheckYield]:
-    """What a run says of an asset: one result for each check, or one for each check and partition.
+    """What a run says of assets that are partitioned alike.
 
-    `evaluate` gives the results for a partition, or for the whole table. A run with a partition is
-    about that one. Any other is about every materialized partition, or those in its range, and sums
-    each check up; a partition with other columns does not keep the next from being looked at.
+    `evaluate` gives the results of these checks for a partition, or for the whole tables. A run with a
+    partition is about that one. Any other is about every materialized partition, or those in its
+    range, and sums each check up; a partition with other columns does not hide the next.
     """
-    if partitions_of_asset(context, key) is None:
+    keys = list(dict.fromkeys(check.asset_key for check in checks))
+    if not keys:
+        return
+    if partitions_of_asset(context, keys[0]) is None:
         yield from evaluate(None)
         return
     if context.has_partition_key:
         yield from evaluate(context.partition_key)
         return
-    found: dict[str, list[dg.AssetCheckResult]] = {
-        check_key.name: []
-        for check_key in context.selected_asset_check_keys
-        if check_key.asset_key == key
-    }
+    found: dict[dg.AssetCheckKey, list[dg.AssetCheckResult]] = {check: [] for check in checks}
     error: ColumnSchemaError | None = None
-    for partition_key in _partitions_of_run(context, key):
+    key_range = context.partition_key_range if context.has_partition_key_range else None
+    for partition_key in materialized_partitions(context, keys, key_range):
         try:
             for result in evaluate(partition_key):
-                found[result.check_name or ""].append(_without_rows(result))
+                found[key_of(result)].append(_without_rows(result))
                 yield evaluation_of_partition(context, result, partition_key)
         except ColumnSchemaError as another:
             error = error or another
     if error is not None:
         raise error
-    if not context.has_partition_key_range:
+    if key_range is None:
         # Dagster plans one evaluation of the whole in a run without partitions (1.13).
-        for name, results in found.items():
-            yield evaluation_of_partition(context, _sum_up(key, name, results), None)
+        for check, results in found.items():
+            yield evaluation_of_partition(context, _sum_up(check, results), None)
 
 
-def _partitions_of_run(context: dg.AssetCheckExecutionContext, key: dg.AssetKey) -> list[str]:
-    """The materialized partitions of an asset, or those in the run's range, in their order."""
-    partitions_def = cast("dg.PartitionsDefinition[Any]", partitions_of_asset(context, key))
+def materialized_partitions(
+    context: dg.AssetCheckExecutionContext,
+    keys: Sequence[dg.AssetKey],
+    key_range: dg.PartitionKeyRange | None = None,
+) -> list[str]:
+    """The partitions, of a range or of all, in which any of these assets is materialized.
+
+    The assets are partitioned alike; the order is that of their partitions' definition.
+    """
+    partitions_def = cast("dg.PartitionsDefinition[Any]", partitions_of_asset(context, keys[0]))
     with dg.partition_loading_context(dynamic_partitions_store=context.instance):
-        if context.has_partition_key_range:
-            keys = partitions_def.get_partition_keys_in_range(context.partition_key_range)
+        if key_range is not None:
+            partitions = partitions_def.get_partition_keys_in_range(key_range)
         else:
-            keys = partitions_def.get_partition_keys()
-    materialized = context.instance.get_materialized_partitions(key)
-    return [partition_key for partition_key in keys if partition_key in materialized]
+            partitions = partitions_def.get_partition_keys()
+    there = set().union(*map(context.instance.get_materialized_partitions, keys))
+    return [partition for partition in partitions if partition in there]
+
+
+def selected_checks(context: dg.AssetCheckExecutionContext) -> list[dg.AssetCheckKey]:
+    """The checks of the running definition that the run asks for, in the order of their specs."""
+    selected = context.selected_asset_check_keys
+    return [spec.key for spec in context.check_specs if spec.key in selected]
+
+
+def key_of(result: dg.AssetCheckResult) -> dg.AssetCheckKey:
+    """The key of the check that a complete result is of."""
+    return dg.AssetCheckKey(cast("dg.AssetKey", result.asset_key), result.check_name or "")
 
 
 def _without_rows(result: dg.AssetCheckResult) -> dg.AssetCheckResult:
@@ -141,9 +159,7 @@ def _without_rows(result: dg.AssetCheckResult) -> dg.AssetCheckResult:
     return result._replace(metadata={} if count is None else {_names.FAILED_COUNT: count})
 
 
-def _sum_up(
-    key: dg.AssetKey, check_name: str, results: Sequence[dg.AssetCheckResult]
-) -> dg.AssetCheckResult:
+def _sum_up(check: dg.AssetCheckKey, results: Sequence[dg.AssetCheckResult]) -> dg.AssetCheckResult:
     """One check over all partitions: it passes where it passes in each."""
     failed = [result for result in results if not result.passed]
     metadata: dict[str, int] = {
@@ -159,8 +175,8 @@ def _sum_up(
     severities = {result.severity for result in failed or results}
     return dg.AssetCheckResult(
         passed=not failed,
-        asset_key=key,
-        check_name=check_name,
+        asset_key=check.asset_key,
+        check_name=check.name,
         severity=warn if severities == {warn} else error,
         metadata=metadata,
     )

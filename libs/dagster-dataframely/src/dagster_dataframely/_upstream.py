@@ -25,6 +25,8 @@ from dataframely._rule import RuleFactory
 __all__ = [
     "RuleFactory",
     "bound_manager_kind",
+    "collection_filters",
+    "current_keys",
     "current_run_context",
     "current_step",
     "disable_dagster_warnings",
@@ -62,6 +64,13 @@ def _expression(rule: Any) -> pl.Expr:
     expression: pl.Expr = rule.expr
     group_columns = getattr(rule, "group_columns", None)
     return expression.over(group_columns) if group_columns else expression
+
+
+def collection_filters(
+    collection: type[dy.Collection],
+) -> dict[str, Callable[[dy.Collection], pl.LazyFrame]]:
+    """The `@dy.filter()` functions of a collection by name; there is no public list (3.1)."""
+    return {name: filter_.logic for name, filter_ in collection._filters().items()}
 
 
 def has_context(function: Callable[..., object]) -> bool:
@@ -236,11 +245,20 @@ def _input_context(step: StepExecutionContext, output_context: _UnderAnotherKey)
     )
 
 
+def current_keys(
+    checks: dg.AssetChecksDefinition, context: dg.AssetCheckExecutionContext
+) -> dict[dg.AssetKey, dg.AssetKey]:
+    """The keys now of the assets that checks were made for (`load_asset_checks_from_modules`)."""
+    now = context.op_execution_context.assets_def.node_keys_by_input_name
+    return {key: now[name] for name, key in checks.node_keys_by_input_name.items()}
+
+
 def partitions_of_asset(
     context: dg.AssetCheckExecutionContext, key: dg.AssetKey
 ) -> dg.PartitionsDefinition[Any] | None:
     """How an asset is partitioned, as its definition in the running code location says."""
-    return context.job_def.asset_layer.get(key).partitions_def
+    layer = context.job_def.asset_layer
+    return layer.get(key).partitions_def if layer.has(key) else None
 
 
 def load_through_bound_manager(
@@ -253,16 +271,19 @@ def load_through_bound_manager(
     for one (0.29.27), for a frame in memory.
     """
     step = context.get_step_execution_context()
-    asset = step.job_def.asset_layer.get(key)
-    manager_key = asset.io_manager_key
+    layer = step.job_def.asset_layer
+    # A check may depend on an asset that the code location does not know.
+    asset = layer.get(key) if layer.has(key) else None
+    manager_key = "io_manager" if asset is None else asset.io_manager_key
+    partitions_def = None if asset is None else asset.partitions_def
     manager = getattr(step.resources, manager_key)
     is_database = isinstance(manager, DbIOManager)
     frame_type = pl.DataFrame if is_database else pl.LazyFrame
     config = step.resolved_run_config.resources[manager_key].config
     source_step, source_output = _source(step, key)
     subset = None
-    if asset.partitions_def is not None and partition_key is not None:
-        subset = asset.partitions_def.empty_subset().with_partition_keys([partition_key])
+    if partitions_def is not None and partition_key is not None:
+        subset = partitions_def.empty_subset().with_partition_keys([partition_key])
     input_context = dg.InputContext(
         name="stored",
         job_name=step.job_name,
@@ -273,7 +294,7 @@ def load_through_bound_manager(
             run_id=step.run_id,
             asset_key=key,
             partition_key=partition_key,
-            definition_metadata=asset.metadata,
+            definition_metadata={} if asset is None else asset.metadata,
             resource_config=config,
         ),
         dagster_type=dg.DagsterType(lambda _, _value: True, "stored", typing_type=frame_type),
@@ -283,7 +304,7 @@ def load_through_bound_manager(
         asset_key=key,
         partition_key=partition_key,
         asset_partitions_subset=subset,
-        asset_partitions_def=asset.partitions_def,
+        asset_partitions_def=partitions_def,
         instance=context.instance,
     )
     loaded: object = manager.load_input(input_context)

@@ -18,7 +18,25 @@ SURVIVES = "dy_survives"
 
 
 @dataclass(frozen=True)
-class Verdict[Frame: (pl.DataFrame, pl.LazyFrame)]:
+class Findings:
+    """How many rows of one frame fail each rule, and some of them."""
+
+    counts: Mapping[str, int]
+    """For every rule, how many rows fail it, 0 included; for a rule over the whole table, 1 where the
+    survivors fail it."""
+    samples: Mapping[str, pl.DataFrame]
+    """For each rule that fails, the first rows that do: the schema's columns. For a uniqueness rule
+    one row for each key; for a rule over the whole table none."""
+    duplicates: Mapping[str, Duplicates]
+    """For each uniqueness rule that rows fail."""
+
+    def failed(self, rules: Iterable[Rule]) -> dict[str, int]:
+        """The rules among these that fail, with their counts, in the order given."""
+        return {rule.name: self.counts[rule.name] for rule in rules if self.counts[rule.name]}
+
+
+@dataclass(frozen=True)
+class Verdict[Frame: (pl.DataFrame, pl.LazyFrame)](Findings):
     """What the rules say of one frame: of every row, and of the rows that are left as a table."""
 
     rows_in: int
@@ -30,23 +48,11 @@ class Verdict[Frame: (pl.DataFrame, pl.LazyFrame)]:
     rule: false where the row fails it; and `SURVIVES`."""
     error_rows: Frame
     """The rows of `flagged` that fail an error rule, without `SURVIVES`."""
-    counts: Mapping[str, int]
-    """For every rule, how many rows fail it, 0 included; for a rule over the whole table, 1 where the
-    survivors fail it."""
-    samples: Mapping[str, pl.DataFrame]
-    """For each rule that fails, the first rows that do: the schema's columns. For a uniqueness rule
-    one row for each key; for a rule over the whole table none."""
-    duplicates: Mapping[str, Duplicates]
-    """For each uniqueness rule that rows fail."""
 
     @property
     def survivor_count(self) -> int:
         """How many rows fail no error rule."""
         return self.rows_in - self.error_count
-
-    def failed(self, rules: Iterable[Rule]) -> dict[str, int]:
-        """The rules among these that fail, with their counts, in the order given."""
-        return {rule.name: self.counts[rule.name] for rule in rules if self.counts[rule.name]}
 
 
 def evaluate(frame: pl.DataFrame, rules: SchemaRules, *, sample: int) -> Verdict[pl.DataFrame]:

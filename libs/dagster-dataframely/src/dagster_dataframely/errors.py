@@ -19,6 +19,7 @@ __all__ = [
     "ColumnSchemaError",
     "DagsterDataframelyError",
     "InvalidArgumentError",
+    "InvalidCollectionError",
     "InvalidRuleError",
     "InvalidSchemaError",
     "InvalidSettingError",
@@ -98,6 +99,20 @@ class CollectionNotSupportedError(_DefinitionError):
             "Declare one asset for each member, with the member's own schema."
         )
         self.collection = collection
+
+
+class InvalidCollectionError(_DefinitionError):
+    """Something other than a `dataframely.Collection` class was given as the collection."""
+
+    def __init__(self, found: object) -> None:
+        found_text = f"an object of type {_code(type(found).__name__)}"
+        if isinstance(found, type):
+            found_text = f"the class {_code(found.__name__)}"
+        super().__init__(
+            f"The collection must be a `dataframely.Collection` class with members, found "
+            f"{found_text}. Pass the class itself."
+        )
+        self.found = found
 
 
 class InvalidArgumentError(_DefinitionError):

@@ -1,0 +1,284 @@
+"""The filters of a collection as checks of the assets that hold its members."""
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Unpack
+
+import dagster as dg
+import dataframely as dy
+import polars as pl
+
+from dagster_dataframely._checks import build_group_spec, rule_check_results, single_group
+from dagster_dataframely._collections import CollectionRules, evaluate_filters, read_collection
+from dagster_dataframely._process import (
+    Declaration,
+    check_columns,
+    column_schema_error,
+    own_severity,
+)
+from dagster_dataframely._rules import Rule, read_schema
+from dagster_dataframely._settings import Settings
+from dagster_dataframely._severities import Severity
+from dagster_dataframely._stored import (
+    CheckableAsset,
+    CheckArguments,
+    CheckYield,
+    StoredAsset,
+    describe_stored,
+    materialized_partitions,
+    read_stored,
+    report,
+    selected_checks,
+)
+from dagster_dataframely._upstream import (
+    current_keys,
+    disable_dagster_warnings,
+    evaluation_of_partition,
+    partitions_of_asset,
+)
+from dagster_dataframely.errors import InvalidArgumentError
+
+
+class CollectionCheckArguments(CheckArguments, total=False):
+    """What `build_collection_checks` takes beside the arguments in its signature."""
+
+    max_failure_samples: int | None
+
+
+def build_collection_checks(
+    collection: type[dy.Collection],
+    *,
+    members: Mapping[str, CheckableAsset],
+    severity: Severity = "error",
+    severities: Mapping[str, Severity] | None = None,
+    cast: bool = False,
+    **arguments: Unpack[CollectionCheckArguments],
+) -> dg.AssetChecksDefinition:
+    """The filters of a collection as checks of the assets that hold its members.
+
+    At definition each filter becomes a check, `dy_filter__<name>`, of each member it applies to: all
+    but those that are ignored in filters. In a run the members are read back through the IO managers
+    their assets are bound to, lazily unless that is a database's, and each check counts the rows of its
+    member that the filter takes away, by itself. The rules of the members are not looked at, and
+    nothing is written. Any of the checks can be run without the others.
+
+    Members may be partitioned, alike, and some not at all. A run with a partition checks the
+    partitioned members in that partition; a run without one in each that is materialized, with an
+    evaluation for each and one for all of them together. A member without partitions is checked
+    against all materialized partitions of the others.
+
+    Args:
+        collection: The collection class.
+        members: For each member its asset's definition, its `dg.AssetSpec`, or the key of an asset
+            without partitions. Optional members may be left out.
+        severity: How a failing check is reported: `"error"` or `"warn"`.
+        severities: The same by filter name, over `severity`.
+        cast: Cast each member with its `Schema.cast` first, where columns have other dtypes that can
+            be cast, as a database's have; a value that cannot fails the run.
+        **arguments: The setting `max_failure_samples`, then `name` (of the op),
+            `automation_condition`, `op_tags`, `pool` and `retry_policy`, as for Dagster's own checks.
+
+    Returns:
+        One `dg.multi_asset_check` that can be subset.
+
+    Raises:
+        InvalidCollectionError: `collection` is no collection class.
+        InvalidSeverityError: A severity names no filter, or is none.
+        InvalidArgumentError: `members` does not fit the collection, they are partitioned in several
+            ways, or there is no filter.
+
+    Example:
+        ```python
+        import dagster as dg
+        import dataframely as dy
+        import polars as pl
+
+        import dagster_dataframely as dd
+
+
+        class Order(dy.Schema):
+            order_id = dy.Int64(primary_key=True)
+
+
+        class Line(dy.Schema):
+            order_id = dy.Int64(primary_key=True)
+            line = dy.Int64(primary_key=True)
+
+
+        class Shop(dy.Collection):
+            orders: dy.LazyFrame[Order]
+            lines: dy.LazyFrame[Line]
+
+            @dy.filter()
+            def has_lines(self) -> pl.LazyFrame:
+                "An order has lines, and a line an order."
+                return self.orders.join(self.lines, on="order_id", how="semi")
+
+
+        @dg.asset
+        def orders() -> pl.DataFrame:
+            return pl.DataFrame({"order_id": [1, 2]})
+
+
+        @dg.asset
+        def lines() -> pl.DataFrame:
+            return pl.DataFrame({"order_id": [1, 1], "line": [1, 2]})
+
+
+        checks = dd.build_collection_checks(Shop, members={"orders": orders, "lines": lines})
+        result = dg.materialize(
+            [orders, lines, checks], resources={"io_manager": dg.mem_io_manager}
+        )
+        for check in result.get_asset_check_evaluations():
+            print(check.asset_key.path[-1], check.check_name, check.metadata["dy_failed_count"].value)
+            #> orders dy_filter__has_lines 1
+            #> lines dy_filter__has_lines 0
+        ```
+    """
+    rules = read_collection(collection, severity, severities or {})
+    stored = _describe_members(rules, members)
+    settings = Settings.resolve(arguments)
+    declarations = {
+        name: Declaration(asset.key, read_schema(rules.schemas[name]), settings)
+        for name, asset in stored.items()
+    }
+
+    @dg.multi_asset_check(
+        name=arguments.get("name") or f"{rules.name}__collection_checks",
+        specs=_build_specs(rules, stored, arguments.get("automation_condition")),
+        can_subset=True,
+        op_tags=arguments.get("op_tags"),
+        pool=arguments.get("pool"),
+        retry_policy=arguments.get("retry_policy"),
+    )
+    def collection_checks(context: dg.AssetCheckExecutionContext) -> Iterator[CheckYield]:
+        keys = current_keys(collection_checks, context)
+        keyed = {
+            name: replace(declaration, asset_key=keys[declaration.asset_key])
+            for name, declaration in declarations.items()
+        }
+        yield from _Run(context, rules, keyed, cast=cast).report()
+
+    return collection_checks
+
+
+def _describe_members(
+    rules: CollectionRules, members: Mapping[str, CheckableAsset]
+) -> dict[str, StoredAsset]:
+    """The members' assets, in the collection's order."""
+    if not rules.filters:
+        reason = f"collection `{rules.name}` has no filter, so there is nothing to check."
+        raise InvalidArgumentError("collection", reason)
+    unknown = sorted(members.keys() - rules.schemas.keys())
+    missing = sorted(rules.collection.required_members() - members.keys())
+    for names, words in ((unknown, "is no member"), (missing, "is a member and missing")):
+        if names:
+            raise InvalidArgumentError("members", f"`{names[0]}` {words} of `{rules.name}`.")
+    stored = {name: describe_stored(members[name]) for name in rules.schemas if name in members}
+    partitioned = [asset for asset in stored.values() if asset.partitions_def is not None]
+    if any(asset.partitions_def != partitioned[0].partitions_def for asset in partitioned):
+        reason = "its members are partitioned in several ways; those with partitions must be alike."
+        raise InvalidArgumentError("members", reason)
+    return stored
+
+
+def _build_specs(
+    rules: CollectionRules,
+    stored: Mapping[str, StoredAsset],
+    condition: dg.AutomationCondition[Any] | None,
+) -> list[dg.AssetCheckSpec]:
+    """A spec for each filter and each member it applies to, which depends on all members."""
+    specs = []
+    for name in rules.filtered:
+        if name not in stored:
+            continue
+        asset = stored[name]
+        others = [dg.AssetDep(other.key) for other in stored.values() if other.key != asset.key]
+        for rule in rules.filters:
+            spec = build_group_spec(single_group(rule), asset.key, asset.partitions_def)
+            # Dagster 1.13 warns that `partitions_def` on a check spec is in preview.
+            with disable_dagster_warnings():
+                specs.append(spec._replace(additional_deps=others, automation_condition=condition))
+    return specs
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One run of the checks of a collection."""
+
+    context: dg.AssetCheckExecutionContext
+    rules: CollectionRules
+    members: Mapping[str, Declaration]
+    cast: bool
+
+    def report(self) -> Iterator[CheckYield]:
+        """The results of the checks that the run asks for."""
+        partitioned = {name for name in self.members if self._has_partitions(name)}
+        alike = self._wanted(partitioned)
+        yield from report(self.context, self._checks(alike), partial(self._evaluate, alike))
+        whole = self._wanted(self.members.keys() - partitioned)
+        if not partitioned:
+            yield from report(self.context, self._checks(whole), partial(self._evaluate, whole))
+        elif whole:
+            # The run may have a partition, which is not one of these members'.
+            for result in self._evaluate(whole, None):
+                yield evaluation_of_partition(self.context, result, None)
+
+    def _wanted(self, members: Set[str]) -> dict[str, list[Rule]]:
+        """The filters whose checks the run asks for, by member."""
+        selected = set(selected_checks(self.context))
+        wanted = {
+            name: [
+                rule
+                for rule in self.rules.filters
+                if dg.AssetCheckKey(self.members[name].asset_key, rule.check_name) in selected
+            ]
+            for name in self.rules.filtered
+            if name in members
+        }
+        return {name: filters for name, filters in wanted.items() if filters}
+
+    def _checks(self, wanted: Mapping[str, Sequence[Rule]]) -> list[dg.AssetCheckKey]:
+        return [
+            dg.AssetCheckKey(self.members[name].asset_key, rule.check_name)
+            for name, filters in wanted.items()
+            for rule in filters
+        ]
+
+    def _evaluate(
+        self, wanted: Mapping[str, Sequence[Rule]], partition_key: str | None
+    ) -> Iterator[dg.AssetCheckResult]:
+        """The results for a partition of the members that have any, or for all of them whole."""
+        frames = {name: self._read(name, partition_key) for name in self.members}
+        sample = next(iter(self.members.values())).settings.max_failure_samples
+        for name, findings in evaluate_filters(self.rules, frames, wanted, sample).items():
+            groups = [single_group(rule) for rule in wanted[name]]
+            key = self.members[name].asset_key
+            yield from rule_check_results(groups, key, findings, own_severity, {})
+
+    def _read(self, name: str, partition_key: str | None) -> pl.LazyFrame:
+        """A member in a partition, or all of it; one without partitions is the same in each."""
+        if not self._has_partitions(name):
+            return self._read_one(name, None)
+        partitions = [partition_key]
+        if partition_key is None or not self.context.has_partition_key:
+            there = materialized_partitions(self.context, [self.members[name].asset_key])
+            # Of an asset that Dagster knows no partition of, any may be there.
+            if partition_key is None or (there and partition_key not in there):
+                partitions = [partition for partition in there if partition_key is None]
+        frames = [self._read_one(name, partition) for partition in partitions]
+        return pl.concat([self.rules.schemas[name].create_empty().lazy(), *frames])
+
+    def _read_one(self, name: str, partition_key: str | None) -> pl.LazyFrame:
+        """One stored table with the columns of the member's schema."""
+        member = self.members[name]
+        frame = read_stored(self.context, member.asset_key, partition_key)
+        if self.cast and member.rules.is_castable(frame.collect_schema()):
+            frame = member.rules.schema.cast(frame)
+        if not check_columns(member, frame).passed:
+            raise column_schema_error(member, frame, stored=True)
+        return frame.lazy().select(member.rules.column_names)
+
+    def _has_partitions(self, name: str) -> bool:
+        return partitions_of_asset(self.context, self.members[name].asset_key) is not None
