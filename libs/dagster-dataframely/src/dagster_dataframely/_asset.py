@@ -1,8 +1,7 @@
 """The decorator: arguments in, one `dg.asset` out."""
 
-import functools
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack
@@ -14,17 +13,22 @@ from dagster_dataframely import _names
 from dagster_dataframely._checks import build_check_specs
 from dagster_dataframely._code_version import derive_code_version
 from dagster_dataframely._columns import table_schema
+from dagster_dataframely._compute import (
+    Function,
+    Prepare,
+    TurnIntoEvents,
+    build_compute,
+    partition_of_call,
+    surroundings_of_step,
+)
 from dagster_dataframely._names import CoercibleToAssetKey
-from dagster_dataframely._process import AssetYield, Declaration, Surroundings, process
+from dagster_dataframely._process import Declaration, Surroundings, process
 from dagster_dataframely._rules import read_schema
 from dagster_dataframely._settings import SETTINGS, QuarantineLayout, SettingArguments, Settings
 from dagster_dataframely._severities import Severity
 from dagster_dataframely._typed_inputs import output_type, typed_ins
-from dagster_dataframely._upstream import current_step, get_type_hints, has_context
-from dagster_dataframely._writers import DirectWriter, delegating_writer, direct_call
+from dagster_dataframely._writers import DirectWriter
 from dagster_dataframely.errors import InvalidArgumentError
-
-Function = Callable[..., Any]
 
 _POLARS_KIND = "polars"
 _MAX_KINDS = 10
@@ -147,6 +151,8 @@ def asset(
 
     def decorate(function: Function) -> dg.AssetsDefinition:
         declaration = Declaration(_asset_key(function, given), rules, settings)
+        partitions_def = given.get("partitions_def")
+        prepare = _prepare(declaration, partitions_def, quarantine=has_quarantine)
         definition: dg.AssetsDefinition = dg.asset(
             **{
                 **given,
@@ -158,10 +164,10 @@ def asset(
                 "output_required": False,
                 "dagster_type": output_type(function),
                 "check_specs": build_check_specs(
-                    rules, declaration.groups, declaration.asset_key, given.get("partitions_def")
+                    rules, declaration.groups, declaration.asset_key, partitions_def
                 ),
             }
-        )(_compute(function, declaration, given.get("partitions_def"), quarantine=has_quarantine))
+        )(build_compute(function, prepare, needs_context=has_quarantine))
         return definition
 
     return decorate
@@ -221,100 +227,24 @@ def _kinds(given: Mapping[str, Any]) -> AbstractSet[str] | None:
     return kinds | {_POLARS_KIND}
 
 
-def _compute(
-    function: Function,
+def _prepare(
     declaration: Declaration,
     partitions_def: dg.PartitionsDefinition[Any] | None,
     *,
     quarantine: bool,
-) -> Function:
-    """The function Dagster runs: the user's, then the events that follow from what it returns."""
-    adds_context = quarantine and not has_context(function)
-    takes_context = adds_context or has_context(function)
+) -> Prepare:
+    def prepare(step: dg.AssetExecutionContext | None, context: Any) -> TurnIntoEvents:
+        if step is None:
+            partition_key = partition_of_call(context, partitions_def)
+            writer = DirectWriter(declaration.asset_key, partition_key) if quarantine else None
+            surroundings = Surroundings(writer, partition_key)
+            return lambda returned: process(declaration, returned, surroundings)
+        # Dagster can give an asset another key after it is made (`load_assets_from_modules`).
+        keyed = replace(declaration, asset_key=step.asset_key)
+        surroundings = surroundings_of_step(step, step.asset_key, quarantine=quarantine)
+        return lambda returned: process(keyed, returned, surroundings)
 
-    def begin(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], Declaration, Surroundings]:
-        if (step := current_step(compute)) is not None:
-            # Dagster can give an asset another key after it is made (`load_assets_from_modules`).
-            keyed = replace(declaration, asset_key=step.asset_key)
-            surroundings = _surroundings_of_step(step, quarantine=quarantine)
-        else:
-            keyed = declaration
-            context = args[0] if takes_context else None
-            surroundings = _surroundings_of_call(
-                declaration.asset_key, context, partitions_def, quarantine=quarantine
-            )
-        return args[1:] if adds_context else args, keyed, surroundings
-
-    compute: Function
-    if inspect.iscoroutinefunction(function):
-
-        @functools.wraps(function)
-        async def compute_async(*args: Any, **kwargs: Any) -> AsyncIterator[AssetYield]:
-            args, keyed, surroundings = begin(args)
-            for event in process(keyed, await function(*args, **kwargs), surroundings):
-                yield event
-
-        compute = compute_async
-    else:
-
-        @functools.wraps(function)
-        def compute_sync(*args: Any, **kwargs: Any) -> Iterator[AssetYield]:
-            args, keyed, surroundings = begin(args)
-            yield from process(keyed, function(*args, **kwargs), surroundings)
-
-        compute = compute_sync
-    # What is returned decides, not the annotation, and Dagster would read it on a coroutine.
-    compute.__annotations__ = {k: v for k, v in compute.__annotations__.items() if k != "return"}
-    if adds_context:
-        setattr(compute, "__signature__", _with_context(function))  # noqa: B010 - `Callable` has none.
-    return compute
-
-
-def _with_context(function: Function) -> inspect.Signature:
-    """The function's signature with a leading `context`.
-
-    Dagster resolves the strings in an explicit signature in this module's namespace (1.13), so the
-    annotations are resolved here, in the function's.
-    """
-    hints = get_type_hints(function)
-    signature = inspect.signature(function)
-    config = signature.parameters.get("config")
-    if config is not None and isinstance(config.annotation, str):
-        # Dagster does not resolve the one of `config` (1.13). Resolved here it would work for this
-        # asset and for no other, so Dagster gets to refuse the function as it is.
-        dg.op(function)
-    parameters = [
-        parameter.replace(annotation=hints.get(parameter.name, parameter.annotation))
-        for parameter in signature.parameters.values()
-    ]
-    context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return signature.replace(
-        parameters=[context, *parameters], return_annotation=inspect.Signature.empty
-    )
-
-
-def _surroundings_of_step(step: dg.AssetExecutionContext, *, quarantine: bool) -> Surroundings:
-    writer = delegating_writer(step) if quarantine else None
-    partition_key = step.partition_key if step.has_partition_key else None
-    return Surroundings.of_step(step, step.asset_key, writer, partition_key)
-
-
-def _surroundings_of_call(
-    asset_key: dg.AssetKey,
-    context: Any,
-    partitions_def: dg.PartitionsDefinition[Any] | None,
-    *,
-    quarantine: bool,
-) -> Surroundings:
-    """A direct invocation: a plain function call, with or without a context."""
-    call = direct_call.get()
-    partition_key = None if call is None else call.partition_key
-    if context is not None and context.has_partition_key:
-        partition_key = context.partition_key
-    if isinstance(partitions_def, dg.MultiPartitionsDefinition) and partition_key is not None:
-        partition_key = partitions_def.get_partition_key_from_str(partition_key)
-    writer = DirectWriter(asset_key, partition_key) if quarantine else None
-    return Surroundings(writer, partition_key)
+    return prepare
 
 
 dy_asset = asset

@@ -3,10 +3,10 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import Any
 
 import dagster as dg
 import polars as pl
@@ -28,6 +28,7 @@ from dagster_dataframely._handover import (
 from dagster_dataframely._materialization import materialization_metadata, quarantine_metadata
 from dagster_dataframely._quarantine import quarantine_frame
 from dagster_dataframely._ranges import PartitionRange
+from dagster_dataframely._returned import Returned, unpack
 from dagster_dataframely._rules import Rule, SchemaRules
 from dagster_dataframely._settings import Engine, Settings
 from dagster_dataframely._staging import stage_rows, staging_folder
@@ -38,9 +39,7 @@ from dagster_dataframely._writers import ClearingWriter, QuarantineWriter
 from dagster_dataframely.errors import (
     ColumnSchemaError,
     NothingSurvivedError,
-    ReturnValueError,
     ValidationAbortError,
-    type_name,
 )
 
 AssetYield = dg.MaterializeResult[Any] | dg.AssetCheckResult
@@ -72,15 +71,6 @@ class Declaration:
     ) -> Iterator[dg.AssetCheckResult]:
         """A result for every rule check."""
         return rule_check_results(self.groups, self.asset_key, verdict, severity_of, metadata or {})
-
-
-class Returned(NamedTuple):
-    """What the decorated function returned, unpacked."""
-
-    frame: pl.DataFrame | pl.LazyFrame
-    metadata: Mapping[str, Any] = {}
-    tags: Mapping[str, str] | None = None
-    data_version: dg.DataVersion | None = None
 
 
 @dataclass(frozen=True)
@@ -129,40 +119,109 @@ def process(
 
     Error rows are written before the outcome is chosen, so that a run that fails keeps its evidence.
     """
-    result = _unpack(declaration.asset_name, returned)
+    result = unpack(declaration.asset_name, returned)
     if result is None:
-        passed = columns_check_result(declaration.asset_key, [], [])
-        yield from _report(declaration, passed, None, surroundings, own_severity)
+        yield from skip(declaration, surroundings)
         return
     columns_check = check_columns(declaration, result.frame)
     if not columns_check.passed:
-        yield columns_check
-        if (together := surroundings.partition_range) is not None:
-            together.record_evaluations(together.undivided, lambda _: [columns_check])
+        yield from report_columns(columns_check, surroundings)
         raise column_schema_error(declaration, result.frame)
     # Staged rows have to be there until the IO manager has written them, after the `yield`.
     with verdict_of(declaration, result.frame, surroundings) as verdict:
-        yield from conclude(declaration, result, columns_check, verdict, surroundings)
+        judged = judge(declaration, result, columns_check, verdict, surroundings)
+        if judged.error is None:
+            yield from accept(judged)
+        else:
+            yield from refuse(judged)
+            raise judged.error
 
 
-def conclude(
+def skip(declaration: Declaration, surroundings: Surroundings) -> Iterator[AssetYield]:
+    """The exit of a run that has no table: every check passes, over no rows."""
+    passed = columns_check_result(declaration.asset_key, [], [])
+    yield from _report(declaration, passed, None, surroundings, own_severity)
+
+
+def report_columns(
+    columns_check: dg.AssetCheckResult, surroundings: Surroundings
+) -> Iterator[AssetYield]:
+    """The only check of a frame on whose rows there is no verdict."""
+    yield columns_check
+    if (together := surroundings.partition_range) is not None:
+        together.record_evaluations(together.undivided, lambda _: [columns_check])
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A verdict whose error rows are stored, and the exit that it leads to."""
+
+    declaration: Declaration
+    result: Returned
+    columns_check: dg.AssetCheckResult
+    verdict: Verdict[Any]
+    surroundings: Surroundings
+    quarantined: pl.DataFrame | pl.LazyFrame | None = None
+    address: str | None = None
+    """Where the error rows are; `None` where nothing was written."""
+
+    @property
+    def error(self) -> ValidationAbortError | NothingSurvivedError | None:
+        """Why the table must not be written; `None` where it may."""
+        verdict, rules = self.verdict, self.declaration.rules
+        set_aside = self.address is not None and verdict.survivor_count > 0
+        rejected = verdict.failed(rules.table_error_rules)
+        if not rejected and (set_aside or not verdict.error_count):
+            return None
+        return _abort(self.declaration, verdict, self.address)
+
+
+def judge(
     declaration: Declaration,
     result: Returned,
     columns_check: dg.AssetCheckResult,
     verdict: Verdict[Any],
     surroundings: Surroundings,
-) -> Iterator[AssetYield]:
-    """Choose the exit that a verdict leads to and give its events."""
-    rejected = verdict.failed(declaration.rules.table_error_rules)
-    if not verdict.error_count and not rejected:
-        yield from _materialize(declaration, result, verdict, surroundings)
-        yield from _report(declaration, columns_check, verdict, surroundings, own_severity)
+) -> Judged:
+    """Write the error rows, where there are any and something takes them."""
+    judged = Judged(declaration, result, columns_check, verdict, surroundings)
+    if not verdict.error_count or surroundings.writer is None:
+        return judged
+    quarantined = _quarantined(declaration, verdict, surroundings)
+    address = surroundings.writer(quarantined)
+    surroundings.log(f"Error rows written to {address}: {verdict.error_count:,}.")
+    return replace(judged, quarantined=quarantined, address=address)
+
+
+def accept(judged: Judged) -> Iterator[AssetYield]:
+    """The exits that write the table."""
+    declaration, verdict = judged.declaration, judged.verdict
+    surroundings = judged.surroundings
+    metadata: Mapping[str, Any] = {}
+    if judged.quarantined is not None and judged.address is not None:
+        metadata = quarantine_metadata(
+            declaration.rules, declaration.settings, verdict, judged.quarantined, judged.address
+        )
+    yield from _materialize(judged, metadata)
+    severity_of = always_warn if metadata else own_severity
+    yield from _report(declaration, judged.columns_check, verdict, surroundings, severity_of)
+    if not metadata:
         _clear(declaration, verdict, surroundings)
-    elif verdict.error_count and surroundings.writer is not None:
-        yield from _set_aside(declaration, result, columns_check, verdict, surroundings)
-    else:
-        yield from _report(declaration, columns_check, verdict, surroundings, own_severity)
-        raise _abort(declaration, verdict)
+
+
+def refuse(judged: Judged) -> Iterator[AssetYield]:
+    """The checks of a run that must not write the table."""
+    at = {}
+    if judged.address is not None:
+        at = {_names.QUARANTINE_ADDRESS: dg.MetadataValue.text(judged.address)}
+    yield from _report(
+        judged.declaration,
+        judged.columns_check,
+        judged.verdict,
+        judged.surroundings,
+        own_severity,
+        at,
+    )
 
 
 def evaluate_checks(
@@ -197,27 +256,6 @@ def verdict_of(
         else:
             rows = stage_rows(frame.lazy().select(rules.column_names), folder, log)
             yield evaluate(rows.collect(), rules, sample=sample)
-
-
-def _set_aside(
-    declaration: Declaration,
-    result: Returned,
-    columns_check: dg.AssetCheckResult,
-    verdict: Verdict[Any],
-    surroundings: Surroundings,
-) -> Iterator[AssetYield]:
-    """Write the error rows, then the table where any row is left for it."""
-    rules = declaration.rules
-    quarantined = _quarantined(declaration, verdict, surroundings)
-    address = cast("QuarantineWriter", surroundings.writer)(quarantined)
-    surroundings.log(f"Error rows written to {address}: {verdict.error_count:,}.")
-    if not verdict.survivor_count or verdict.failed(rules.table_error_rules):
-        at = {_names.QUARANTINE_ADDRESS: dg.MetadataValue.text(address)}
-        yield from _report(declaration, columns_check, verdict, surroundings, own_severity, at)
-        raise _abort(declaration, verdict, address)
-    metadata = quarantine_metadata(rules, declaration.settings, verdict, quarantined, address)
-    yield from _materialize(declaration, result, verdict, surroundings, metadata)
-    yield from _report(declaration, columns_check, verdict, surroundings, always_warn)
 
 
 def _report(
@@ -265,13 +303,11 @@ def _clear(declaration: Declaration, verdict: Verdict[Any], surroundings: Surrou
 
 
 def _materialize(
-    declaration: Declaration,
-    result: Returned,
-    verdict: Verdict[Any],
-    surroundings: Surroundings,
-    metadata: Mapping[str, Any] | None = None,
+    judged: Judged, metadata: Mapping[str, Any]
 ) -> Iterator[dg.MaterializeResult[Any]]:
     """Goes before the check results: Dagster ties each to the latest materialization (1.13)."""
+    declaration, result = judged.declaration, judged.result
+    verdict, surroundings = judged.verdict, judged.surroundings
     own = materialization_metadata(
         declaration.rules,
         declaration.settings,
@@ -290,7 +326,7 @@ def _materialize(
     yield dg.MaterializeResult(
         asset_key=declaration.asset_key,
         value=surroundings.hand_over(verdict.survivors),
-        metadata={**result.metadata, **own, **(metadata or {})},
+        metadata={**result.metadata, **own, **metadata},
         tags=result.tags,
         data_version=result.data_version,
     )
@@ -351,33 +387,3 @@ def column_schema_error(
         castable=declaration.rules.is_castable(found),
         stored=stored,
     )
-
-
-def _unpack(asset: str, returned: object) -> Returned | None:
-    """Sort what was returned into a frame with what belongs to it, or `None` for a skip."""
-    if returned is None:
-        return None
-    if isinstance(returned, (pl.DataFrame, pl.LazyFrame)):
-        return Returned(returned)
-    if not isinstance(returned, dg.MaterializeResult):
-        raise ReturnValueError(asset, f"a `{type_name(returned)}`", _conversion(returned))
-    if returned.asset_key is not None or returned.check_results:
-        argument = "asset_key" if returned.asset_key is not None else "check_results"
-        raise ReturnValueError(
-            asset, f"a `MaterializeResult` with `{argument}`", f"Leave `{argument}` out."
-        )
-    if not isinstance(returned.value, (pl.DataFrame, pl.LazyFrame)):
-        found = f"a `MaterializeResult` whose `value` is a `{type_name(returned.value)}`"
-        raise ReturnValueError(asset, found, _conversion(returned.value))
-    return Returned(returned.value, returned.metadata or {}, returned.tags, returned.data_version)
-
-
-def _conversion(value: object) -> str:
-    """What to write instead, for the values people return by habit."""
-    return {
-        "pandas.DataFrame": "Return `pl.from_pandas(frame)`.",
-        "pyarrow.Table": "Return `pl.from_arrow(table)`.",
-        "dagster.Output": "Return its value.",
-        "NoneType": "To skip, return `None` itself.",
-        "generator": "Return the frame; do not yield it.",
-    }.get(type_name(value), "")

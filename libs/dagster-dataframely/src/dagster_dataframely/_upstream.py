@@ -167,15 +167,18 @@ def _manager_kind(manager: object) -> Literal["duckdb", "database", "keeps the o
 
 
 def write_through_bound_manager(
-    context: dg.AssetExecutionContext, key: dg.AssetKey, frame: pl.DataFrame | pl.LazyFrame
+    context: dg.AssetExecutionContext,
+    asset_key: dg.AssetKey,
+    key: dg.AssetKey,
+    frame: pl.DataFrame | pl.LazyFrame,
 ) -> Mapping[str, dg.MetadataValue]:
-    """Store a frame under another key through the IO manager the running asset is bound to.
+    """Store a frame under another key through the IO manager an asset of the step is bound to.
 
     The manager gets the output context it is going to get for the asset itself, with another key:
     same partition, definition metadata, resource config and Dagster type. No event is recorded for
     the other key. What the manager says about the output comes back.
     """
-    step, handle = _output(context, context.asset_key)
+    step, handle = _output(context, asset_key)
     output_context = _UnderAnotherKey(step.get_output_context(handle), key)
     # Dagster annotates it as returning nothing, but a manager may be a generator.
     handled: Any = step.get_io_manager(handle).handle_output(output_context, frame)
@@ -193,13 +196,15 @@ class StoredOutput(NamedTuple):
     """In the order they are stored, where the storage keeps them when rows are replaced."""
 
 
-def stored_output(context: dg.AssetExecutionContext, key: dg.AssetKey) -> StoredOutput | None:
-    """What the IO manager of the running asset holds under another key, or `None` for nothing.
+def stored_output(
+    context: dg.AssetExecutionContext, asset_key: dg.AssetKey, key: dg.AssetKey
+) -> StoredOutput | None:
+    """What the IO manager of an asset of the step holds under another key, or `None` for nothing.
 
     There is no public question for it: a database is asked for one row, a file manager for its path,
     and any other manager to load what is there; one that cannot has nothing.
     """
-    step, handle = _output(context, context.asset_key)
+    step, handle = _output(context, asset_key)
     output_context = _UnderAnotherKey(step.get_output_context(handle), key)
     manager: Any = step.get_io_manager(handle)
     if isinstance(manager, DbIOManager):

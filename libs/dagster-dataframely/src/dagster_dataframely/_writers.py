@@ -47,8 +47,8 @@ class DirectCall:
     """A direct invocation by `dd.testing.invoke`."""
 
     partition_key: str | None
-    capture: Callable[[pl.DataFrame], None]
-    """Takes the error rows, in place of a directory."""
+    capture: Callable[[dg.AssetKey, pl.DataFrame], None]
+    """Takes the error rows of an asset, in place of a directory."""
 
 
 direct_call: ContextVar[DirectCall | None] = ContextVar("direct_call", default=None)
@@ -138,7 +138,7 @@ class DirectWriter:
 
     def __call__(self, frame: pl.DataFrame | pl.LazyFrame, /) -> str:
         if (call := direct_call.get()) is not None:
-            call.capture(frame.lazy().collect(engine="streaming"))
+            call.capture(self.asset_key, frame.lazy().collect(engine="streaming"))
             return "the result of `dd.testing.invoke`"
         if (directory := quarantine_dir()) is None:
             raise QuarantineDirError(
@@ -154,21 +154,22 @@ class DirectWriter:
 
 @dataclass(frozen=True)
 class DelegatingWriter:
-    """Writes error rows through the IO manager that the running asset is bound to."""
+    """Writes error rows through the IO manager that an asset of the running step is bound to."""
 
     context: dg.AssetExecutionContext
+    asset_key: dg.AssetKey
     key: dg.AssetKey
 
     def __call__(self, frame: Any, /) -> str:
-        asset, key = self.context.asset_key.to_user_string(), self.key.to_user_string()
-        stored = stored_output(self.context, self.key)
+        asset, key = self.asset_key.to_user_string(), self.key.to_user_string()
+        stored = stored_output(self.context, self.asset_key, self.key)
         if stored is not None and stored.columns:
             found = frame.collect_schema().names()
             if set(found) != set(stored.columns):
                 raise QuarantineColumnsError(asset, key, found=found, stored=stored.columns)
             # A database takes the values by position.
             frame = frame.select(stored.columns)
-        metadata = write_through_bound_manager(self.context, self.key, frame)
+        metadata = write_through_bound_manager(self.context, self.asset_key, self.key, frame)
         partition = (
             f" (partition {self.context.partition_key})" if self.context.has_partition_key else ""
         )
@@ -178,12 +179,14 @@ class DelegatingWriter:
 
     def clear(self, no_rows: Any, /) -> None:
         """Write no rows in place of those an earlier run stored, where there are any."""
-        stored = stored_output(self.context, self.key)
+        stored = stored_output(self.context, self.asset_key, self.key)
         if stored is not None and stored.has_rows:
-            write_through_bound_manager(self.context, self.key, no_rows)
+            write_through_bound_manager(self.context, self.asset_key, self.key, no_rows)
 
 
-def delegating_writer(context: dg.AssetExecutionContext) -> QuarantineWriter:
+def delegating_writer(
+    context: dg.AssetExecutionContext, asset_key: dg.AssetKey | None = None
+) -> QuarantineWriter:
     """Write error rows through the IO manager that the running asset is bound to.
 
     They go under the asset's key with `_quarantine` appended to its last part, with the same
@@ -192,6 +195,7 @@ def delegating_writer(context: dg.AssetExecutionContext) -> QuarantineWriter:
 
     Args:
         context: The context of the step that computes the asset.
+        asset_key: The asset, in a step that computes several. `None` means the only one.
 
     Returns:
         A function that takes the error rows and returns where they are, in words. On a clean run
@@ -224,7 +228,8 @@ def delegating_writer(context: dg.AssetExecutionContext) -> QuarantineWriter:
         #> 4
         ```
     """
-    key = _names.quarantine_key(context.asset_key)
+    asset_key = context.asset_key if asset_key is None else asset_key
+    key = _names.quarantine_key(asset_key)
     if key in materializable_keys(context):
-        raise QuarantineKeyCollisionError(context.asset_key.to_user_string(), key.to_user_string())
-    return DelegatingWriter(context, key)
+        raise QuarantineKeyCollisionError(asset_key.to_user_string(), key.to_user_string())
+    return DelegatingWriter(context, asset_key, key)

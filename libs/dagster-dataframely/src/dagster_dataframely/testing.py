@@ -86,7 +86,7 @@ def invoke(
     """
     result = Invocation()
 
-    def capture(frame: pl.DataFrame) -> None:
+    def capture(_key: dg.AssetKey, frame: pl.DataFrame) -> None:
         result.quarantine = frame
 
     grid = asset.partitions_def
