@@ -6,6 +6,7 @@ directory, on free ports, and stopped at the end. `nox -s distributed` runs this
 
 import os
 import shlex
+import signal
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -44,6 +45,8 @@ OF_ONE_RUN = ["dy_run_id", "dy_written_at"]
 
 
 def main() -> int:
+    # Python would end at once, and leave running what was started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("Terminated."))
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="warehouse-")))
         ports = {name: free_port() for name in ("postgres", "bucket", "code", "webserver")}
