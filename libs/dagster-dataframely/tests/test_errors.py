@@ -28,12 +28,17 @@ WORST = {
     ),
     "nothing survived": lambda: errors.NothingSurvivedError(LONG, MANY, rows=10**9, address=LONG),
     "columns": lambda: errors.ColumnSchemaError(LONG, LONG, MISMATCHES, castable=True),
-    "return value": lambda: errors.ReturnValueError(LONG, LONG, LONG),
+    "stored columns": lambda: errors.ColumnSchemaError(
+        LONG, LONG, MISMATCHES, castable=True, stored=True
+    ),
+    "return value": lambda: errors.ReturnValueError(LONG, LONG, LONG, LONG),
+    "stored asset": lambda: errors.AssetReadError(LONG, LONG),
     "directory": lambda: errors.QuarantineDirError(LONG, LONG),
     "staging": lambda: errors.StagingError(LONG),
     "key": lambda: errors.QuarantineKeyCollisionError(LONG, LONG),
     "schema": lambda: errors.InvalidSchemaError(type(LONG, (), {})),
     "collection": lambda: errors.CollectionNotSupportedError(type(LONG, (), {})),
+    "no collection": lambda: errors.InvalidCollectionError(type(LONG, (), {})),
     "argument": lambda: errors.InvalidArgumentError(LONG, LONG),
     "rule": lambda: errors.InvalidRuleError(LONG, LONG, LONG, LONG),
     "setting": lambda: errors.InvalidSettingError(LONG, LONG, LONG, LONG),
@@ -54,6 +59,7 @@ PICKLED = {
     # A class is pickled by its name.
     "schema": lambda: errors.InvalidSchemaError(int),
     "collection": lambda: errors.CollectionNotSupportedError(int),
+    "no collection": lambda: errors.InvalidCollectionError(int),
 }
 
 

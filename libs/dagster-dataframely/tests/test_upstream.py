@@ -14,7 +14,8 @@ from dagster._core.decorator_utils import get_type_hints
 from dataframely._rule import RuleFactory
 
 from dagster_dataframely import _upstream
-from dagster_dataframely._asset import _MAX_KINDS, REFUSED, DagsterArguments
+from dagster_dataframely._asset import REFUSED, DagsterArguments
+from dagster_dataframely._declared import MAX_KINDS
 
 
 def test_the_decorator_knows_every_argument_of_dg_asset() -> None:
@@ -154,9 +155,9 @@ def test_check_names_have_dagsters_alphabet() -> None:
 
 def test_ten_kinds_are_the_most() -> None:
     """`asset` adds `polars` only where that leaves room for it."""
-    dg.AssetSpec("orders", kinds={str(kind) for kind in range(_MAX_KINDS)})
+    dg.AssetSpec("orders", kinds={str(kind) for kind in range(MAX_KINDS)})
     with pytest.raises(dg.DagsterInvalidDefinitionError):
-        dg.AssetSpec("orders", kinds={str(kind) for kind in range(_MAX_KINDS + 1)})
+        dg.AssetSpec("orders", kinds={str(kind) for kind in range(MAX_KINDS + 1)})
 
 
 def test_a_partitioned_check_spec_is_in_preview() -> None:

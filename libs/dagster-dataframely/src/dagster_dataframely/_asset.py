@@ -1,6 +1,5 @@
 """The decorator: arguments in, one `dg.asset` out."""
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -9,10 +8,8 @@ from typing import Any, TypedDict, Unpack
 import dagster as dg
 import dataframely as dy
 
-from dagster_dataframely import _names
 from dagster_dataframely._checks import build_check_specs
 from dagster_dataframely._code_version import derive_code_version
-from dagster_dataframely._columns import table_schema
 from dagster_dataframely._compute import (
     Function,
     Prepare,
@@ -21,18 +18,15 @@ from dagster_dataframely._compute import (
     partition_of_call,
     surroundings_of_step,
 )
+from dagster_dataframely._declared import description_of, kinds_of, metadata_of, one_switch
 from dagster_dataframely._names import CoercibleToAssetKey
 from dagster_dataframely._process import Declaration, Surroundings, process
 from dagster_dataframely._rules import read_schema
-from dagster_dataframely._settings import SETTINGS, QuarantineLayout, SettingArguments, Settings
+from dagster_dataframely._settings import SETTINGS, SettingArguments, Settings
 from dagster_dataframely._severities import Severity
 from dagster_dataframely._typed_inputs import output_type, typed_ins
 from dagster_dataframely._writers import DirectWriter
 from dagster_dataframely.errors import InvalidArgumentError
-
-_POLARS_KIND = "polars"
-_MAX_KINDS = 10
-"""Dagster's own limit (1.13)."""
 
 REFUSED: Mapping[str, str] = {
     "check_specs": "the checks follow from the schema. Put others in a `@dg.asset_check`.",
@@ -146,7 +140,7 @@ def asset(
     _reject_refused(arguments)
     rules = read_schema(schema, severities)
     settings = Settings.resolve(arguments)
-    has_quarantine = _one_switch(quarantine, filter)
+    has_quarantine = one_switch(quarantine, filter)
     given: dict[str, Any] = {k: v for k, v in arguments.items() if k not in SETTINGS}
 
     def decorate(function: Function) -> dg.AssetsDefinition:
@@ -157,8 +151,10 @@ def asset(
             **{
                 **given,
                 "ins": typed_ins(function, given.get("ins")),
-                "metadata": _metadata(given, declaration, quarantine=has_quarantine),
-                "description": given.get("description") or _description(schema, function),
+                "metadata": metadata_of(
+                    given.get("metadata"), declaration, quarantine=has_quarantine
+                ),
+                "description": given.get("description") or description_of(schema, function),
                 "code_version": given.get("code_version") or derive_code_version(rules),
                 "kinds": _kinds(given),
                 "output_required": False,
@@ -179,17 +175,6 @@ def _reject_refused(arguments: Mapping[str, object]) -> None:
             raise InvalidArgumentError(argument, REFUSED[argument])
 
 
-def _one_switch(quarantine: bool | None, filter_: bool | None) -> bool:
-    for name, value in (("quarantine", quarantine), ("filter", filter_)):
-        if value is not None and not isinstance(value, bool):
-            raise InvalidArgumentError(name, f"it is `True` or `False`, not {value!r}.")
-    if None not in (quarantine, filter_) and quarantine != filter_:
-        raise InvalidArgumentError(
-            "filter", "it is another word for `quarantine`, and the two differ. Give one of them."
-        )
-    return bool(quarantine or filter_)
-
-
 def _asset_key(function: Function, given: Mapping[str, Any]) -> dg.AssetKey:
     """The key `dg.asset` is going to give the asset."""
     if given.get("key") is not None:
@@ -199,32 +184,8 @@ def _asset_key(function: Function, given: Mapping[str, Any]) -> dg.AssetKey:
     return dg.AssetKey([*([prefix] if isinstance(prefix, str) else prefix), name])
 
 
-def _description(schema: type[dy.Schema], function: Function) -> str | None:
-    # A class does not inherit `__doc__`, so an undocumented schema does not show its base's.
-    for owner in (schema, function):
-        if owner.__doc__:
-            return inspect.cleandoc(owner.__doc__)
-    return None
-
-
-def _metadata(
-    given: Mapping[str, Any], declaration: Declaration, *, quarantine: bool
-) -> dict[str, Any]:
-    metadata = {
-        **(given.get("metadata") or {}),
-        _names.COLUMN_SCHEMA: table_schema(declaration.rules),
-    }
-    layout = declaration.settings.quarantine_layout
-    if quarantine and layout is not QuarantineLayout.COLUMNS:
-        metadata[_names.QUARANTINE_LAYOUT] = layout.value
-    return metadata
-
-
 def _kinds(given: Mapping[str, Any]) -> AbstractSet[str] | None:
-    kinds: set[str] = set(given.get("kinds") or ())
-    if "compute_kind" in given or len(kinds) >= _MAX_KINDS:
-        return kinds or None
-    return kinds | {_POLARS_KIND}
+    return given.get("kinds") if "compute_kind" in given else kinds_of(given.get("kinds"))
 
 
 def _prepare(

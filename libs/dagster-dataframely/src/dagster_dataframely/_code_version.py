@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import dataframely as dy
@@ -13,8 +14,11 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+", re.IGNORECASE)
 _LENGTH = 16
 
 
-def derive_code_version(rules: SchemaRules) -> str:
-    """Sixteen hex digits from columns, dtypes, rules and severities; the same on every machine."""
+def derive_code_version(rules: SchemaRules, plans: Mapping[str, str] | None = None) -> str:
+    """Sixteen hex digits from columns, dtypes, rules and severities; the same on every machine.
+
+    `plans` has in words what the filters of a collection do, by name.
+    """
     lines = [rules.name]
     lines += [
         f"column {name}: {describe_dtype(column)}, {_arguments(column)}"
@@ -23,6 +27,7 @@ def derive_code_version(rules: SchemaRules) -> str:
     for rule in rules.rules:
         # The other rules follow from the arguments of their column, which are above.
         logic = str(rule.expression) if rule.written_by_hand else ""
+        logic = (plans or {}).get(rule.name, logic)
         lines.append(f"rule {rule.name}: {rule.severity}, {logic}")
     # A function prints with its address in memory, which differs from process to process.
     text = _ADDRESS.sub("", "\n".join(lines))

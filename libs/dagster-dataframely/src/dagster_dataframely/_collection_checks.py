@@ -136,7 +136,7 @@ def build_collection_checks(
             #> lines dy_filter__has_lines 0
         ```
     """
-    rules = read_collection(collection, severity, severities or {})
+    rules = read_collection(collection, severity, severities)
     stored = _describe_members(rules, members)
     settings = Settings.resolve(arguments)
     declarations = {
@@ -190,12 +190,9 @@ def _build_specs(
 ) -> list[dg.AssetCheckSpec]:
     """A spec for each filter and each member it applies to, which depends on all members."""
     specs = []
-    for name in rules.filtered:
-        if name not in stored:
-            continue
-        asset = stored[name]
+    for name, asset in stored.items():
         others = [dg.AssetDep(other.key) for other in stored.values() if other.key != asset.key]
-        for rule in rules.filters:
+        for rule in rules.filters_of(name):
             spec = build_group_spec(single_group(rule), asset.key, asset.partitions_def)
             # Dagster 1.13 warns that `partitions_def` on a check spec is in preview.
             with disable_dagster_warnings():
@@ -214,63 +211,63 @@ class _Run:
 
     def report(self) -> Iterator[CheckYield]:
         """The results of the checks that the run asks for."""
-        partitioned = {name for name in self.members if self._has_partitions(name)}
-        alike = self._wanted(partitioned)
-        yield from report(self.context, self._checks(alike), partial(self._evaluate, alike))
-        whole = self._wanted(self.members.keys() - partitioned)
+        partitioned = {name for name in self.members if self.has_partitions(name)}
+        alike = self.wanted(partitioned)
+        yield from report(self.context, self.checks(alike), partial(self.evaluate, alike))
+        whole = self.wanted(self.members.keys() - partitioned)
         if not partitioned:
-            yield from report(self.context, self._checks(whole), partial(self._evaluate, whole))
+            yield from report(self.context, self.checks(whole), partial(self.evaluate, whole))
         elif whole:
             # The run may have a partition, which is not one of these members'.
-            for result in self._evaluate(whole, None):
+            for result in self.evaluate(whole, None):
                 yield evaluation_of_partition(self.context, result, None)
 
-    def _wanted(self, members: Set[str]) -> dict[str, list[Rule]]:
+    def wanted(self, members: Set[str]) -> dict[str, list[Rule]]:
         """The filters whose checks the run asks for, by member."""
         selected = set(selected_checks(self.context))
         wanted = {
             name: [
                 rule
-                for rule in self.rules.filters
+                for rule in self.rules.filters_of(name)
                 if dg.AssetCheckKey(self.members[name].asset_key, rule.check_name) in selected
             ]
-            for name in self.rules.filtered
+            for name in self.members
             if name in members
         }
         return {name: filters for name, filters in wanted.items() if filters}
 
-    def _checks(self, wanted: Mapping[str, Sequence[Rule]]) -> list[dg.AssetCheckKey]:
+    def checks(self, wanted: Mapping[str, Sequence[Rule]]) -> list[dg.AssetCheckKey]:
         return [
             dg.AssetCheckKey(self.members[name].asset_key, rule.check_name)
             for name, filters in wanted.items()
             for rule in filters
         ]
 
-    def _evaluate(
+    def evaluate(
         self, wanted: Mapping[str, Sequence[Rule]], partition_key: str | None
     ) -> Iterator[dg.AssetCheckResult]:
         """The results for a partition of the members that have any, or for all of them whole."""
-        frames = {name: self._read(name, partition_key) for name in self.members}
+        frames = {name: self.read(name, partition_key) for name in self.members}
         sample = next(iter(self.members.values())).settings.max_failure_samples
         for name, findings in evaluate_filters(self.rules, frames, wanted, sample).items():
             groups = [single_group(rule) for rule in wanted[name]]
             key = self.members[name].asset_key
             yield from rule_check_results(groups, key, findings, own_severity, {})
 
-    def _read(self, name: str, partition_key: str | None) -> pl.LazyFrame:
+    def read(self, name: str, partition_key: str | None) -> pl.LazyFrame:
         """A member in a partition, or all of it; one without partitions is the same in each."""
-        if not self._has_partitions(name):
-            return self._read_one(name, None)
+        if not self.has_partitions(name):
+            return self.read_one(name, None)
         partitions = [partition_key]
         if partition_key is None or not self.context.has_partition_key:
             there = materialized_partitions(self.context, [self.members[name].asset_key])
             # Of an asset that Dagster knows no partition of, any may be there.
             if partition_key is None or (there and partition_key not in there):
                 partitions = [partition for partition in there if partition_key is None]
-        frames = [self._read_one(name, partition) for partition in partitions]
+        frames = [self.read_one(name, partition) for partition in partitions]
         return pl.concat([self.rules.schemas[name].create_empty().lazy(), *frames])
 
-    def _read_one(self, name: str, partition_key: str | None) -> pl.LazyFrame:
+    def read_one(self, name: str, partition_key: str | None) -> pl.LazyFrame:
         """One stored table with the columns of the member's schema."""
         member = self.members[name]
         frame = read_stored(self.context, member.asset_key, partition_key)
@@ -280,5 +277,5 @@ class _Run:
             raise column_schema_error(member, frame, stored=True)
         return frame.lazy().select(member.rules.column_names)
 
-    def _has_partitions(self, name: str) -> bool:
+    def has_partitions(self, name: str) -> bool:
         return partitions_of_asset(self.context, self.members[name].asset_key) is not None

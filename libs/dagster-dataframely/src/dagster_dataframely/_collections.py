@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
+from typing import Literal
 
 import dataframely as dy
 import polars as pl
@@ -16,6 +18,8 @@ from dagster_dataframely.errors import InvalidCollectionError, InvalidSeverityEr
 
 Members = Mapping[str, pl.LazyFrame]
 """The members of a collection by name, with the columns of their schemas."""
+TakeAway = Callable[[pl.LazyFrame], pl.LazyFrame]
+"""Gives the rows of a member that a filter takes away, in their order."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,9 @@ class CollectionRules:
     collection: type[dy.Collection]
     filters: tuple[Rule, ...]
     logic: Mapping[str, Callable[[dy.Collection], pl.LazyFrame]]
-    """The function of each filter: a collection to the rows of the common key that it keeps."""
+    """The function of a filter: a collection to the rows of the common key that it keeps."""
+    propagates: Mapping[str, str]
+    """The member whose error rows a filter without a function takes out of the others."""
     key: tuple[str, ...]
     """The common primary key of the members that filters apply to."""
 
@@ -39,17 +45,22 @@ class CollectionRules:
         """The schema of each member."""
         return self.collection.member_schemas()
 
-    @property
-    def filtered(self) -> list[str]:
-        """The members that filters apply to."""
-        ignored = self.collection.ignored_members()
-        return [name for name in self.schemas if name not in ignored]
+    def filters_of(self, member: str) -> tuple[Rule, ...]:
+        """The filters that apply to a member; none where it is ignored in filters."""
+        return () if member in self.collection.ignored_members() else self.filters
 
 
 def read_collection(
-    collection: object, severity: Severity, severities: Mapping[str, Severity]
+    collection: object,
+    severity: Severity = "error",
+    severities: Mapping[str, Severity] | None = None,
+    *,
+    propagation: bool = False,
 ) -> CollectionRules:
-    """Read a collection; a severity that names no filter, or is none, raises here, at definition."""
+    """Read a collection; a severity that names no filter, or is none, raises here, at definition.
+
+    With `propagation` each member with `propagate_row_failures` is a filter of its own.
+    """
     if not (
         isinstance(collection, type)
         and issubclass(collection, dy.Collection)
@@ -57,40 +68,67 @@ def read_collection(
     ):
         raise InvalidCollectionError(collection)
     logic = collection_filters(collection)
-    chosen: dict[str, Severity] = {**dict.fromkeys(logic, severity), **severities}
-    for name, value in chosen.items():
-        if name not in logic or value not in ("error", "warn"):
-            raise InvalidSeverityError(collection.__name__, name, value, list(logic))
-    filters = tuple(
-        Rule(
-            name=name,
-            column=None,
-            severity=chosen[name],
-            constraint=describe_function(function)
-            or f"kept by filter `{name}` of collection `{collection.__name__}`",
-            expression=pl.lit(value=True),
-            is_filter=True,
-        )
+    words = {
+        name: describe_function(function)
+        or f"kept by filter `{name}` of collection `{collection.__name__}`"
         for name, function in logic.items()
+    }
+    propagates = {
+        f"{name}|failure_propagation": name
+        for name, member in collection.members().items()
+        if propagation and member.propagate_row_failures and not member.ignored_in_filters
+    }
+    for name, source in propagates.items():
+        words[name] = f"no row of `{source}` with the same key is an error row"
+    chosen = {**dict.fromkeys(words, severity), **(severities or {})}
+    for name, value in chosen.items():
+        if name not in words or value not in ("error", "warn"):
+            raise InvalidSeverityError(collection.__name__, name, value, list(words))
+    filters = tuple(
+        Rule(name, None, chosen[name], constraint, pl.lit(value=True), is_filter=True)
+        for name, constraint in words.items()
     )
     key = tuple(collection.common_primary_key()) if filters else ()
-    return CollectionRules(collection, filters, logic, key)
+    return CollectionRules(collection, filters, logic, propagates, key)
 
 
-def kept_keys(
-    rules: CollectionRules, members: Members, filters: Iterable[Rule]
-) -> dict[str, pl.LazyFrame]:
-    """For each of these filters the common keys that it keeps, once each."""
+def describe_plans(rules: CollectionRules) -> dict[str, str]:
+    """What the functions of the filters do, as Polars plans it where the members have no rows."""
+    plans = {}
+    for name, function in rules.logic.items():
+        try:
+            plan = function(rules.collection.create_empty())
+            plans[name] = plan.explain(optimized=False)
+        except Exception:
+            # A function of the author's may raise anything where there are no rows.
+            plans[name] = ""
+    return plans
+
+
+def filters_at(
+    rules: CollectionRules, members: Members, filters: Iterable[Rule], error_keys: Members
+) -> dict[str, TakeAway]:
+    """What each filter takes away where the members are these; a null is in no key.
+
+    `error_keys` has the keys of the error rows of members.
+    """
     # The columns are right already: this makes the instance that a filter takes, without validation.
     instance = rules.collection.cast(dict(members))
-    return {
-        rule.name: rules.logic[rule.name](instance).select(rules.key).unique() for rule in filters
-    }
+    found: dict[str, TakeAway] = {}
+    for rule in filters:
+        if rule.name in rules.logic:
+            kept = rules.logic[rule.name](instance).select(rules.key).unique()
+            found[rule.name] = partial(_join, keys=kept, on=rules.key, how="anti")
+        else:
+            lost = error_keys[rules.propagates[rule.name]].unique()
+            found[rule.name] = partial(_join, keys=lost, on=rules.key, how="semi")
+    return found
 
 
-def taken_away(rows: pl.LazyFrame, kept: pl.LazyFrame, key: Sequence[str]) -> pl.LazyFrame:
-    """The rows of a member whose key is not kept, in their order; a null is in no key."""
-    return rows.join(kept, on=key, how="anti", maintain_order="left")
+def _join(
+    rows: pl.LazyFrame, keys: pl.LazyFrame, on: Sequence[str], how: Literal["anti", "semi"]
+) -> pl.LazyFrame:
+    return rows.join(keys, on=on, how=how, maintain_order="left")
 
 
 def evaluate_filters(
@@ -101,9 +139,9 @@ def evaluate_filters(
     `wanted` has filters by member, and `sample` bounds the rows kept as an example for each.
     """
     filters = {rule.name: rule for rule in chain.from_iterable(wanted.values())}
-    kept = kept_keys(rules, members, filters.values())
+    take_away = filters_at(rules, members, filters.values(), {})
     plans = [
-        taken_away(members[member], kept[rule.name], rules.key)
+        take_away[rule.name](members[member])
         for member, wanted_rules in wanted.items()
         for rule in wanted_rules
     ]

@@ -73,8 +73,8 @@ def stored_check_name(check_name: str) -> str:
 
 
 def filter_check_name(name: str) -> str:
-    """`order_has_a_line` gives `dy_filter__order_has_a_line`."""
-    return f"dy_filter__{_identifier(name)}"
+    """`has_lines` gives `dy_filter__has_lines`."""
+    return f"dy_filter__{_identifier(name.replace('|', '__'))}"
 
 
 def quarantine_key(asset_key: dg.AssetKey) -> dg.AssetKey:

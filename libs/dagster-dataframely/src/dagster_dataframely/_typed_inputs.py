@@ -84,6 +84,11 @@ def output_type(function: Callable[..., Any]) -> dg.DagsterType | None:
         (hint,) = typing.get_args(hint)
     if hint is not pl.LazyFrame and typing.get_origin(hint) is not dy.LazyFrame:
         return None
+    return lazy_output_type()
+
+
+def lazy_output_type() -> dg.DagsterType:
+    """The type of an output that its IO manager is handed as a lazy frame, where it takes one."""
     return dg.DagsterType(
         lambda _context, value: isinstance(value, (pl.DataFrame, pl.LazyFrame)),
         key="LazyFrame",

@@ -33,6 +33,7 @@ __all__ = [
     "evaluation_of_partition",
     "get_type_hints",
     "has_context",
+    "keys_by_output",
     "load_through_bound_manager",
     "materializable_keys",
     "output_is_lazy",
@@ -103,6 +104,11 @@ def _current_context() -> dg.AssetExecutionContext | None:
         return dg.AssetExecutionContext.get()
     except dg.DagsterInvariantViolationError:
         return None
+
+
+def keys_by_output(context: dg.AssetExecutionContext) -> Mapping[str, dg.AssetKey]:
+    """The keys of the assets that the running step computes, by the names of their outputs."""
+    return context.op_execution_context.assets_def.keys_by_output_name
 
 
 def materializable_keys(context: dg.AssetExecutionContext) -> frozenset[dg.AssetKey]:

@@ -199,7 +199,9 @@ def rule_combinations(
     Where sets are equally big, the one that fails the earlier rule comes first.
     """
     names = [rule.name for rule in rules.row_rules]
-    sets = error_rows.lazy().group_by(names).agg(pl.len().alias("rows")).collect(engine="streaming")
+    # A filter of a collection says nothing of a row that failed a rule.
+    flags = error_rows.lazy().select(pl.col(name).fill_null(value=True) for name in names)
+    sets = flags.group_by(names).agg(pl.len().alias("rows")).collect(engine="streaming")
     biggest_first = sets.sort("rows", *names, descending=[True, *([False] * len(names))])
     return [
         ([name for name, passes in zip(names, flags, strict=True) if not passes], rows)

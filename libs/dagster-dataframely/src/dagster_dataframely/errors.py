@@ -94,9 +94,10 @@ class CollectionNotSupportedError(_DefinitionError):
     """A `dataframely.Collection` was given where one schema is needed."""
 
     def __init__(self, collection: type) -> None:
+        name = _cut(collection.__name__, _MAX_NAME)
         super().__init__(
-            f"{_code(collection.__name__)} is a `dataframely.Collection`, and an asset is one table. "
-            "Declare one asset for each member, with the member's own schema."
+            f"`{name}` is a `dataframely.Collection`, and an asset is one table. Declare its members "
+            f"together: `@dd.collection_asset({name})`."
         )
         self.collection = collection
 
@@ -286,11 +287,16 @@ class NothingSurvivedError(_RunError):
 class ReturnValueError(_RunError):
     """The decorated function returned something that is not a table."""
 
-    def __init__(self, asset: str, found: str, fix: str) -> None:
+    def __init__(
+        self,
+        asset: str,
+        found: str,
+        fix: str,
+        allowed: str = "a Polars frame, a `dg.MaterializeResult` with one as its `value`",
+    ) -> None:
         super().__init__(
-            f"Asset {_code(asset)} returned {_cut(found, _MAX_TEXT)}. Allowed: a Polars frame, a "
-            "`dg.MaterializeResult` with one as its `value`, or `None` to skip. "
-            f"{_cut(fix, _MAX_NAME)}".rstrip()
+            f"Asset {_code(asset)} returned {_cut(found, _MAX_TEXT)}. Allowed: "
+            f"{_cut(allowed, _MAX_TEXT)}, or `None` to skip. {_cut(fix, _MAX_NAME)}".rstrip()
         )
         self.asset = asset
         self.found = found

@@ -1,9 +1,9 @@
 """Call an asset in a unit test: no run, no IO manager, no instance, no directory."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import dagster as dg
 import polars as pl
@@ -11,7 +11,7 @@ import polars as pl
 from dagster_dataframely._process import AssetYield
 from dagster_dataframely._writers import DirectCall, direct_call
 
-__all__ = ["Invocation", "invoke"]
+__all__ = ["Invocation", "invoke", "invoke_collection"]
 
 
 @dataclass
@@ -84,10 +84,85 @@ def invoke(
         #> [1] ['dy_rule__amount__min']
         ```
     """
-    result = Invocation()
+    (result,) = _invoke(asset, args, kwargs, partition_key, resources).values()
+    return result
 
-    def capture(_key: dg.AssetKey, frame: pl.DataFrame) -> None:
-        result.quarantine = frame
+
+def invoke_collection(
+    asset: dg.AssetsDefinition,
+    *args: Any,
+    partition_key: str | None = None,
+    resources: Mapping[str, Any] | None = None,
+    **kwargs: Any,
+) -> dict[str, Invocation]:
+    """Call an asset that `dd.collection_asset` made, and collect what comes of each member.
+
+    A direct invocation, as by `invoke`.
+
+    Args:
+        asset: The definition of the members' assets.
+        *args: The function's inputs, by position.
+        partition_key: The partition the call is for. `None` for unpartitioned assets.
+        resources: Resources the function asks for, by name.
+        **kwargs: The function's inputs, and `config`, by name.
+
+    Returns:
+        The table, the quarantine, the checks and the metadata, by member.
+
+    Raises:
+        ColumnSchemaError: A frame lacks a declared column or has another dtype.
+        ValidationAbortError: Rows are error rows and there is no quarantine.
+        NothingSurvivedError: Every row of a member is an error row.
+
+    Example:
+        ```python
+        import dataframely as dy
+        import polars as pl
+
+        import dagster_dataframely as dd
+
+
+        class Order(dy.Schema):
+            order_id = dy.Int64(primary_key=True)
+
+
+        class Shop(dy.Collection):
+            paid: dy.LazyFrame[Order]
+            sent: dy.LazyFrame[Order]
+
+            @dy.filter()
+            def both(self) -> pl.LazyFrame:
+                return self.paid.join(self.sent, on="order_id", how="semi")
+
+
+        @dd.collection_asset(Shop, quarantine=True)
+        def shop():
+            return {
+                "paid": pl.DataFrame({"order_id": [1, 2]}),
+                "sent": pl.DataFrame({"order_id": [2]}),
+            }
+
+
+        result = dd.testing.invoke_collection(shop)
+        print(result["paid"].table["order_id"].to_list(), result["paid"].failed)
+        #> [2] ['dy_filter__both']
+        ```
+    """
+    by_key = _invoke(asset, args, kwargs, partition_key, resources)
+    return {name: by_key[key] for name, key in asset.keys_by_output_name.items()}
+
+
+def _invoke(
+    asset: dg.AssetsDefinition,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    partition_key: str | None,
+    resources: Mapping[str, Any] | None,
+) -> dict[dg.AssetKey, Invocation]:
+    results = {key: Invocation() for key in asset.keys}
+
+    def capture(key: dg.AssetKey, frame: pl.DataFrame) -> None:
+        results[key].quarantine = frame
 
     grid = asset.partitions_def
     if isinstance(grid, dg.MultiPartitionsDefinition) and partition_key is not None:
@@ -98,6 +173,7 @@ def invoke(
     token = direct_call.set(DirectCall(partition_key, capture))
     try:
         for event in _events(asset(context, *args, **kwargs)):
+            result = results[cast("dg.AssetKey", event.asset_key)]
             if isinstance(event, dg.AssetCheckResult):
                 result.checks[event.check_name or ""] = event
             else:
@@ -105,7 +181,7 @@ def invoke(
                 result.metadata = event.metadata or {}
     finally:
         direct_call.reset(token)
-    return result
+    return results
 
 
 def _events(yielded: Any) -> Iterable[AssetYield]:

@@ -1,0 +1,311 @@
+"""The decorator for a collection: one function, an asset for each member."""
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict, Unpack
+
+import dagster as dg
+import dataframely as dy
+
+from dagster_dataframely._checks import build_check_specs
+from dagster_dataframely._code_version import derive_code_version
+from dagster_dataframely._collection_process import Member, process_members
+from dagster_dataframely._collections import CollectionRules, describe_plans, read_collection
+from dagster_dataframely._compute import (
+    Function,
+    Prepare,
+    TurnIntoEvents,
+    build_compute,
+    partition_of_call,
+    surroundings_of_step,
+)
+from dagster_dataframely._declared import description_of, kinds_of, metadata_of, one_switch
+from dagster_dataframely._process import Declaration, Surroundings
+from dagster_dataframely._rules import SchemaRules, read_schema, reject_collisions
+from dagster_dataframely._settings import SETTINGS, SettingArguments, Settings
+from dagster_dataframely._severities import Severity
+from dagster_dataframely._typed_inputs import lazy_output_type, typed_ins
+from dagster_dataframely._upstream import keys_by_output
+from dagster_dataframely._writers import DirectWriter
+from dagster_dataframely.errors import InvalidArgumentError
+
+REFUSED: Mapping[str, str] = {
+    "can_subset": "its members are written together or not at all.",
+    "check_specs": "the checks follow from the collection. Put others in a `@dg.asset_check`.",
+    "internal_asset_deps": "no member is made of another one.",
+    "specs": "the collection says which assets there are. Describe them in `outs`.",
+}
+
+
+class DagsterArguments(TypedDict, total=False):
+    """What `dg.multi_asset` takes beside the arguments in `REFUSED`, and two for all members."""
+
+    name: str | None
+    key_prefix: str | Sequence[str] | None
+    outs: Mapping[str, dg.AssetOut] | None
+    ins: Mapping[str, dg.AssetIn] | None
+    deps: Any
+    description: str | None
+    config_schema: Any
+    required_resource_keys: AbstractSet[str] | None
+    resource_defs: Mapping[str, object] | None
+    hooks: AbstractSet[dg.HookDefinition] | None
+    io_manager_key: str | None
+    partitions_def: dg.PartitionsDefinition[Any] | None
+    op_tags: Mapping[str, Any] | None
+    group_name: str | None
+    backfill_policy: dg.BackfillPolicy | None
+    retry_policy: dg.RetryPolicy | None
+    code_version: str | None
+    pool: str | None
+
+
+class CollectionArguments(SettingArguments, DagsterArguments, total=False):
+    """Everything the decorator takes beside the collection, the policy and the severities."""
+
+
+def collection_asset(
+    collection: type[dy.Collection],
+    /,
+    *,
+    quarantine: bool | None = None,
+    filter: bool | None = None,
+    severities: Mapping[str, Severity | Mapping[str, Severity]] | None = None,
+    **arguments: Unpack[CollectionArguments],
+) -> Callable[[Function], dg.AssetsDefinition]:
+    """Assets whose tables together always satisfy a Dataframely collection.
+
+    Each member of the collection becomes an asset with its own table, checks and quarantine, as
+    `dd.asset` would make it, and with a check for each filter that applies to it, `dy_filter__<name>`.
+    All are written in one step, by one function. Each member has the six exits of `dd.asset`; where one
+    of them must not be written, none is.
+
+    A filter looks at the rows that fail no error rule. A row that it takes away is an error row: it
+    aborts the run, or goes to the quarantine, where the filter has a column like a rule, `unknown` for
+    the rows it did not look at. Rules over several rows and filters are evaluated again on what is
+    left until nothing more fails, so what is written satisfies every error rule and filter. Filters
+    that warn look at what is written. A member with `propagate_row_failures` gives the others a filter
+    more, `<member>|failure_propagation`.
+
+    The function returns a mapping of each member to what a `dd.asset` may return for it, an instance
+    of the collection, or `None`, which skips all members. An optional member that is not there, or is
+    `None`, is skipped: its table stays as it is, and its checks pass. A member that the collection
+    annotates as a `dy.LazyFrame` is handed to its IO manager as a lazy frame, where that takes one.
+
+    Args:
+        collection: The collection class.
+        quarantine: Set error rows of each member aside, through the IO manager its asset is bound to,
+            under its key with `_quarantine` appended. `None` means no: such rows abort the run.
+        filter: Another word for `quarantine`.
+        severities: `"error"` or `"warn"` by filter; by member, a mapping by rule, over what its schema
+            says.
+        **arguments: The settings, as for `dd.asset`, for every member; `key_prefix` and
+            `io_manager_key`, for every member; `outs`, a `dg.AssetOut` by member, for one of them; then
+            everything `@dg.multi_asset` takes but `can_subset`, `check_specs`, `internal_asset_deps` and
+            `specs`.
+
+    Returns:
+        A decorator that gives a `dg.AssetsDefinition` of an asset for each member, whose key is the
+        member's name unless its `dg.AssetOut` has another.
+
+    Raises:
+        InvalidCollectionError: `collection` is no collection class.
+        InvalidArgumentError: An argument that the decorator decides itself, `quarantine` and `filter`
+            that differ, or `outs` or `severities` that do not fit the collection.
+
+    Example:
+        ```python
+        import dagster as dg
+        import dataframely as dy
+        import polars as pl
+
+        import dagster_dataframely as dd
+
+
+        class Order(dy.Schema):
+            order_id = dy.Int64(primary_key=True)
+
+
+        class Line(dy.Schema):
+            order_id = dy.Int64(primary_key=True)
+            line = dy.Int64(primary_key=True)
+            amount = dy.Float64(min=0.0)
+
+
+        class Shop(dy.Collection):
+            orders: dy.DataFrame[Order]
+            lines: dy.DataFrame[Line]
+
+            @dy.filter()
+            def has_lines(self) -> pl.LazyFrame:
+                return self.orders.lazy().join(self.lines.lazy(), on="order_id", how="semi")
+
+
+        @dd.collection_asset(Shop, quarantine=True)
+        def shop():
+            return {
+                "orders": pl.DataFrame({"order_id": [1, 2]}),
+                "lines": pl.DataFrame(
+                    {"order_id": [1, 2], "line": [1, 1], "amount": [9.5, -1.0]}
+                ),
+            }
+
+
+        result = dg.materialize([shop], resources={"io_manager": dg.mem_io_manager})
+        print(result.output_for_node("shop", "orders").to_dicts())
+        #> [{'order_id': 1}]
+        ```
+    """
+    for argument in arguments:
+        if argument in REFUSED:
+            raise InvalidArgumentError(argument, REFUSED[argument])
+    has_quarantine = one_switch(quarantine, filter)
+    rules, schemas = _read(collection, severities or {})
+    settings = Settings.resolve(arguments)
+    outs = arguments.get("outs") or {}
+    _reject_unknown("outs", rules, outs)
+    members = {
+        name: _declare(rules, name, schema, outs.get(name, dg.AssetOut()), arguments, settings)
+        for name, schema in schemas.items()
+    }
+    partitions_def = arguments.get("partitions_def")
+    for_members = {"code_version", "io_manager_key", "key_prefix", "outs"}
+    given: dict[str, Any] = {
+        name: value
+        for name, value in arguments.items()
+        if name not in for_members and name not in SETTINGS
+    }
+
+    def decorate(function: Function) -> dg.AssetsDefinition:
+        name = arguments.get("name") or function.__name__
+        prepare = _prepare(name, rules, members, partitions_def, quarantine=has_quarantine)
+        compute = build_compute(function, prepare, needs_context=has_quarantine)
+        definition: dg.AssetsDefinition = dg.multi_asset(
+            **{
+                **given,
+                "name": name,
+                "outs": {
+                    member: _build_out(rules, member, declared, quarantine=has_quarantine)
+                    for member, declared in members.items()
+                },
+                "ins": typed_ins(function, given.get("ins")),
+                "check_specs": [
+                    spec
+                    for declared in members.values()
+                    for spec in build_check_specs(
+                        declared.declaration.rules,
+                        declared.declaration.groups,
+                        declared.declaration.asset_key,
+                        partitions_def,
+                    )
+                ],
+            }
+        )(compute)
+        return definition
+
+    return decorate
+
+
+@dataclass(frozen=True)
+class _Declared:
+    """One member as it is declared."""
+
+    declaration: Declaration
+    schema_rules: SchemaRules
+    out: dg.AssetOut
+    """As given, by the user or for all members."""
+    io_manager_key: str | None
+    code_version: str | None
+
+
+def _read(
+    collection: object, severities: Mapping[str, Severity | Mapping[str, Severity]]
+) -> tuple[CollectionRules, dict[str, SchemaRules]]:
+    """The collection and the schemas of its members, with their severities."""
+    of_filters = {k: v for k, v in severities.items() if not isinstance(v, Mapping)}
+    of_members = {k: v for k, v in severities.items() if isinstance(v, Mapping)}
+    rules = read_collection(collection, severities=of_filters, propagation=True)
+    _reject_unknown("severities", rules, of_members)
+    schemas = {
+        name: read_schema(schema, of_members.get(name)) for name, schema in rules.schemas.items()
+    }
+    return rules, schemas
+
+
+def _reject_unknown(argument: str, rules: CollectionRules, members: Mapping[str, object]) -> None:
+    if unknown := [name for name in members if name not in rules.schemas]:
+        raise InvalidArgumentError(argument, f"`{unknown[0]}` is no member of `{rules.name}`.")
+
+
+def _declare(
+    rules: CollectionRules,
+    name: str,
+    schema_rules: SchemaRules,
+    out: dg.AssetOut,
+    arguments: Mapping[str, Any],
+    settings: Settings,
+) -> _Declared:
+    prefix = out.key_prefix or arguments.get("key_prefix") or []
+    key = out.key or dg.AssetKey([*([prefix] if isinstance(prefix, str) else prefix), name])
+    all_rules = replace(schema_rules, rules=(*schema_rules.rules, *rules.filters_of(name)))
+    reject_collisions(all_rules.schema, ((rule.check_name, rule.name) for rule in all_rules.rules))
+    return _Declared(
+        Declaration(key, all_rules, settings),
+        schema_rules,
+        out,
+        out.io_manager_key or arguments.get("io_manager_key"),
+        out.code_version or arguments.get("code_version"),
+    )
+
+
+def _build_out(
+    rules: CollectionRules, name: str, declared: _Declared, *, quarantine: bool
+) -> dg.AssetOut:
+    """A member's `dg.AssetOut` with what follows from the collection."""
+    declaration, out = declared.declaration, declared.out
+    is_lazy = name in rules.collection.lazy_members()
+    return dg.AssetOut(
+        key=declaration.asset_key,
+        dagster_type=lazy_output_type() if is_lazy else dg.Any,
+        is_required=False,
+        io_manager_key=declared.io_manager_key,
+        description=out.description or description_of(rules.schemas[name], None),
+        metadata=metadata_of(out.metadata, declaration, quarantine=quarantine),
+        code_version=declared.code_version
+        or derive_code_version(declaration.rules, describe_plans(rules)),
+        kinds=kinds_of(out.kinds),
+        automation_condition=out.automation_condition,
+        backfill_policy=out.backfill_policy,
+        freshness_policy=out.freshness_policy,
+        group_name=out.group_name,
+        owners=out.owners,
+        tags=out.tags,
+    )
+
+
+def _prepare(
+    name: str,
+    rules: CollectionRules,
+    members: Mapping[str, _Declared],
+    partitions_def: dg.PartitionsDefinition[Any] | None,
+    *,
+    quarantine: bool,
+) -> Prepare:
+    def prepare(step: dg.AssetExecutionContext | None, context: Any) -> TurnIntoEvents:
+        # Dagster can give assets other keys after they are made (`load_assets_from_modules`).
+        keys = {} if step is None else keys_by_output(step)
+        partition_key = partition_of_call(context, partitions_def) if step is None else None
+        ready: dict[str, Member] = {}
+        for member, declared in members.items():
+            key = keys.get(member, declared.declaration.asset_key)
+            if step is None:
+                writer = DirectWriter(key, partition_key) if quarantine else None
+                surroundings = Surroundings(writer, partition_key)
+            else:
+                surroundings = surroundings_of_step(step, key, quarantine=quarantine)
+            declaration = replace(declared.declaration, asset_key=key)
+            ready[member] = Member(declaration, declared.schema_rules, surroundings)
+        return lambda returned: process_members(name, rules, ready, returned)
+
+    return prepare

@@ -1,0 +1,871 @@
+"""One function, an asset for each member of a collection, and exits that they share."""
+
+import inspect
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import dagster as dg
+import dataframely as dy
+import polars as pl
+import pytest
+from dagster import AssetExecutionContext
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+import dagster_dataframely as dd
+from dagster_dataframely import _names
+from dagster_dataframely._collection_asset import REFUSED, DagsterArguments
+from dagster_dataframely.errors import (
+    CheckNameCollisionError,
+    ColumnSchemaError,
+    InvalidArgumentError,
+    InvalidCollectionError,
+    InvalidSeverityError,
+    NothingSurvivedError,
+    ReturnValueError,
+    ValidationAbortError,
+)
+from dagster_dataframely.testing import Invocation, invoke_collection
+
+if TYPE_CHECKING:
+    from conftest import Store
+
+
+class Order(dy.Schema):
+    """The head of an order."""
+
+    id = dy.Int64(primary_key=True)
+    total = dy.Int64(nullable=True, min=0)
+
+
+class Line(dy.Schema):
+    """Several for each order."""
+
+    id = dy.Int64(primary_key=True)
+    line = dy.Int64(primary_key=True)
+    amount = dy.Int64(nullable=True, max=9, metadata=dd.severity("warn"))
+
+
+class Note(dy.Schema):
+    """Has another key, so filters do not apply to it."""
+
+    text = dy.String(primary_key=True, max_length=3)
+
+
+class Shop(dy.Collection):
+    """Two members with a common key, and two that may not be there."""
+
+    orders: dy.DataFrame[Order]
+    lines: dy.LazyFrame[Line]
+    notes: Annotated[dy.DataFrame[Note] | None, dy.CollectionMember(ignored_in_filters=True)]
+
+    @dy.filter()
+    def has_lines(self) -> pl.LazyFrame:
+        """An order has lines, and a line has an order."""
+        return self.orders.lazy().join(self.lines, on="id", how="semi")
+
+
+ORDERS = pl.DataFrame({"id": [1, 2], "total": [3, None]})
+LINES = pl.DataFrame({"id": [1, 2, 2], "line": [1, 1, 2], "amount": [1, 20, None]})
+"""One row warns."""
+NOTES = pl.DataFrame({"text": ["abc"]})
+CLEAN = {"orders": ORDERS, "lines": LINES, "notes": NOTES}
+
+DIRTY = {
+    "orders": pl.DataFrame({"id": [1, 2, 3, 4], "total": [1, 2, -3, 4]}),
+    "lines": pl.DataFrame(
+        {"id": [1, 1, 3, 4, 5], "line": [1, 2, 1, 1, 1], "amount": [1, 20, 3, 4, 50]}
+    ),
+    "notes": NOTES,
+}
+"""Order 3 fails a rule, so that its line has no order; order 2 has no line, and line 5 no order."""
+
+ORDER_RULES = ["id__nullability", "total__min", "primary_key"]
+LINE_RULES = ["id__nullability", "line__nullability", "amount__max", "primary_key"]
+NOTE_RULES = ["text__nullability", "text__max_length", "primary_key"]
+
+
+def words(frame: pl.DataFrame, rules: list[str], **columns: list[str]) -> pl.DataFrame:
+    """Error rows with what each rule says of them, `valid` where nothing else is said."""
+    valid = {f"dy_rule__{rule}": ["valid"] * frame.height for rule in rules}
+    return frame.with_columns(pl.Series(name, words) for name, words in (valid | columns).items())
+
+
+ERROR_ROWS = {
+    "orders": words(
+        DIRTY["orders"][1:3],
+        ORDER_RULES,
+        dy_rule__total__min=["valid", "invalid"],
+        dy_filter__has_lines=["invalid", "unknown"],
+    ),
+    "lines": words(
+        DIRTY["lines"][[2, 4]],
+        LINE_RULES,
+        dy_rule__amount__max=["valid", "invalid"],
+        dy_filter__has_lines=["invalid", "invalid"],
+    ),
+}
+SURVIVORS = {
+    "orders": DIRTY["orders"][[0, 3]],
+    "lines": DIRTY["lines"][[0, 1, 3]],
+    "notes": NOTES,
+}
+FAILED = {
+    "orders": {"dy_rule__total__min": 1, "dy_filter__has_lines": 1},
+    "lines": {"dy_rule__amount__max": 2, "dy_filter__has_lines": 2},
+    "notes": {},
+}
+CHECKS = {
+    "orders": [
+        "dy_schema__columns",
+        *(f"dy_rule__{rule}" for rule in ORDER_RULES),
+        "dy_filter__has_lines",
+    ],
+    "lines": [
+        "dy_schema__columns",
+        *(f"dy_rule__{rule}" for rule in LINE_RULES),
+        "dy_filter__has_lines",
+    ],
+    "notes": ["dy_schema__columns", *(f"dy_rule__{rule}" for rule in NOTE_RULES)],
+}
+
+DAYS = dg.StaticPartitionsDefinition(["mon", "tue"])
+
+
+def declare(returned: Any, collection: Any = Shop, **arguments: Any) -> dg.AssetsDefinition:
+    def shop(context: AssetExecutionContext) -> Any:
+        by_partition = context.has_partition_key and isinstance(returned, dict)
+        return returned[context.partition_key] if by_partition else returned
+
+    definition: dg.AssetsDefinition = dd.collection_asset(collection, **arguments)(shop)
+    return definition
+
+
+class Outcome:
+    """What one execution left of every member, in a run or in a direct invocation."""
+
+    def __init__(self) -> None:
+        self.error: str | None = None
+        self.tables: dict[str, pl.DataFrame] = {}
+        self.quarantines: dict[str, pl.DataFrame] = {}
+        self.checks: dict[str, dict[str, tuple[bool, str, Any]]] = {}
+
+    def assert_is(
+        self, *, tables: dict[str, pl.DataFrame], quarantines: dict[str, pl.DataFrame]
+    ) -> None:
+        for found, expected in ((self.tables, tables), (self.quarantines, quarantines)):
+            assert found.keys() == expected.keys()
+            for name in expected:
+                assert_frame_equal(found[name], expected[name])
+
+    @property
+    def failed(self) -> dict[str, dict[str, int]]:
+        return {
+            member: {name: count for name, (passed, _, count) in checks.items() if not passed}
+            for member, checks in self.checks.items()
+        }
+
+    def severities(self, member: str) -> dict[str, str]:
+        return {
+            name: severity
+            for name, (passed, severity, _) in self.checks[member].items()
+            if not passed
+        }
+
+
+@pytest.fixture(params=["run", "call"])
+def execute(request: pytest.FixtureRequest, store: "Store") -> Any:
+    """Execute the assets of a collection in a run or by a direct invocation."""
+
+    def run(asset: dg.AssetsDefinition) -> Outcome:
+        outcome = Outcome()
+        result = store.materialize(asset)
+        if not result.success:
+            outcome.error, _ = store.error_of(result)
+        for name in ("orders", "lines", "notes"):
+            written = store.files.read(name)
+            if written is not None:
+                outcome.tables[name] = written
+            aside = store.files.read(f"{name}_quarantine")
+            if aside is not None:
+                outcome.quarantines[name] = aside
+            outcome.checks[name] = {
+                check: (passed, severity, metadata.get("dy_failed_count"))
+                for check, (passed, severity, metadata) in store.found(result, asset=name).items()
+            }
+        return outcome
+
+    def call(asset: dg.AssetsDefinition) -> Outcome:
+        outcome = Outcome()
+        seen: dict[str, Invocation] = {}
+        try:
+            seen = invoke_collection(asset)
+        except dg.Failure as error:
+            outcome.error = type(error).__name__
+        for name, member in seen.items():
+            if member.table is not None:
+                outcome.tables[name] = member.table
+            if member.quarantine is not None:
+                outcome.quarantines[name] = member.quarantine
+            outcome.checks[name] = {
+                check: (
+                    result.passed,
+                    result.severity.name,
+                    getattr(result.metadata.get("dy_failed_count"), "value", None),
+                )
+                for check, result in member.checks.items()
+            }
+        return outcome
+
+    return run if request.param == "run" else call
+
+
+# The six exits, shared.
+
+
+@pytest.mark.parametrize("quarantine", [True, False])
+def test_members_without_error_rows_are_written(execute: Any, *, quarantine: bool) -> None:
+    outcome = execute(declare(Shop.cast(CLEAN), quarantine=quarantine))
+    assert outcome.error is None
+    outcome.assert_is(tables=CLEAN, quarantines={})
+    assert {name: list(checks) for name, checks in outcome.checks.items()} == CHECKS
+    assert outcome.failed == {"orders": {}, "lines": {"dy_rule__amount__max": 1}, "notes": {}}
+    assert outcome.severities("lines") == {"dy_rule__amount__max": "WARN"}
+
+
+@pytest.mark.parametrize("engine", ["auto", "in-memory", "streaming"])
+def test_error_rows_of_every_member_are_set_aside(execute: Any, engine: str) -> None:
+    outcome = execute(declare(Shop.cast(DIRTY), quarantine=True, engine=engine))
+    assert outcome.error is None
+    outcome.assert_is(tables=SURVIVORS, quarantines=ERROR_ROWS)
+    assert outcome.failed == FAILED
+    assert set(outcome.severities("orders").values()) == {"WARN"}
+    without_warn_rows = outcome.tables["lines"].with_columns(amount=pl.lit(None, pl.Int64))
+    # `Collection.is_valid` cannot take a member that is ignored in filters (Dataframely 3.1).
+    tables = {"orders": outcome.tables["orders"], "lines": without_warn_rows}
+    assert Shop.is_valid(tables)
+
+
+def test_an_error_row_of_one_member_keeps_all_from_being_written(store: "Store") -> None:
+    frames = CLEAN | {"notes": pl.DataFrame({"text": ["long text"]})}
+    assert store.materialize(declare(Shop.cast(CLEAN))).success
+    result = store.materialize(declare(Shop.cast(frames)))
+    assert store.error_of(result)[0] == "ValidationAbortError"
+    assert store.failures(result, asset="notes") == {"dy_rule__text__max_length": 1}
+    for name, checks in CHECKS.items():
+        assert list(store.found(result, asset=name)) == checks
+    assert not result.get_asset_materialization_events()
+    assert store.files.files == ["lines.parquet", "notes.parquet", "orders.parquet"]
+
+
+def test_a_filter_keeps_all_from_being_written_without_a_quarantine(store: "Store") -> None:
+    result = store.materialize(declare(Shop.cast(CLEAN | {"orders": ORDERS[:1]})))
+    name, message = store.error_of(result)
+    assert (name, "`has_lines` (2)" in message) == ("ValidationAbortError", True)
+    assert store.failures(result, asset="lines") == {
+        "dy_rule__amount__max": 1,
+        "dy_filter__has_lines": 2,
+    }
+    assert store.files.files == []
+
+
+def test_a_member_of_which_nothing_survives_keeps_all_from_being_written(store: "Store") -> None:
+    frames = CLEAN | {"orders": ORDERS.with_columns(total=-1)}
+    result = store.materialize(declare(Shop.cast(frames), quarantine=True))
+    name, message = store.error_of(result)
+    assert (name, "`orders`" in message) == ("NothingSurvivedError", True)
+    assert store.files.files == ["lines_quarantine.parquet", "orders_quarantine.parquet"]
+    found = store.found(result, asset="lines")["dy_filter__has_lines"]
+    assert (found[:2], found[2]["dy_failed_count"]) == ((False, "ERROR"), 3)
+    address = found[2]["dataframely/quarantine_address"]
+    assert address.startswith("lines_quarantine")
+    quarantine = store.files.read("lines_quarantine")
+    assert quarantine is not None
+    assert quarantine["dy_filter__has_lines"].to_list() == ["invalid"] * 3
+
+
+def test_another_column_of_one_member_keeps_all_from_being_looked_at(store: "Store") -> None:
+    frames = {**DIRTY, "lines": DIRTY["lines"].drop("amount")}
+    result = store.materialize(declare(dict(frames), quarantine=True), partition_key=None)
+    assert store.error_of(result)[0] == "ColumnSchemaError"
+    for name in CHECKS:
+        assert list(store.found(result, asset=name)) == ["dy_schema__columns"]
+    assert store.found(result, asset="lines")["dy_schema__columns"][0] is False
+    assert store.files.files == []
+
+
+def test_a_run_that_skips_writes_no_member(execute: Any) -> None:
+    outcome = execute(declare(None, quarantine=True))
+    assert outcome.error is None
+    outcome.assert_is(tables={}, quarantines={})
+    assert {name: list(checks) for name, checks in outcome.checks.items()} == CHECKS
+    assert outcome.failed == {"orders": {}, "lines": {}, "notes": {}}
+
+
+@pytest.mark.parametrize("returned", [{"notes": None}, {}], ids=["None", "not there"])
+def test_an_optional_member_is_skipped_alone(execute: Any, returned: dict[str, Any]) -> None:
+    frames = {"orders": ORDERS, "lines": LINES} | returned
+    outcome = execute(_returning(frames))
+    outcome.assert_is(tables={"orders": ORDERS, "lines": LINES}, quarantines={})
+    assert list(outcome.checks["notes"]) == CHECKS["notes"]
+    assert outcome.failed["notes"] == {}
+
+
+def _returning(frames: Any, collection: Any = Shop, **arguments: Any) -> dg.AssetsDefinition:
+    definition: dg.AssetsDefinition = dd.collection_asset(collection, **arguments)(
+        _function(frames)
+    )
+    return definition
+
+
+def _function(frames: Any) -> Any:
+    def shop() -> Any:
+        return frames
+
+    return shop
+
+
+# Settling.
+
+
+class Head(dy.Schema):
+    """Its rule over several rows fails for the row that is left alone."""
+
+    id = dy.Int64(primary_key=True)
+    city = dy.String()
+
+    @dy.rule()
+    def no_city_has_one(cls) -> pl.Expr:
+        return pl.len().over("city") > 1
+
+
+class Part(dy.Schema):
+    """Part of a head."""
+
+    id = dy.Int64(primary_key=True)
+    part = dy.Int64(primary_key=True)
+
+
+class Chain(dy.Collection):
+    """A row that a filter takes away makes a rule fail, which makes another filter fail."""
+
+    heads: dy.LazyFrame[Head]
+    parts: dy.LazyFrame[Part]
+
+    @dy.filter()
+    def has_parts(self) -> pl.LazyFrame:
+        return self.heads.join(self.parts, on="id")
+
+    @dy.filter()
+    def one_of_many(self) -> pl.LazyFrame:
+        """The heads are at least two, or one whose key is above 9."""
+        return self.heads.filter((pl.len() > 1) | (pl.col("id") > 9))
+
+
+CHAIN = {
+    "heads": pl.DataFrame({"id": [1, 2, 3], "city": ["rome", "rome", "oslo"]}),
+    "parts": pl.DataFrame({"id": [1, 3, 3, 10], "part": [1, 1, 2, 1]}),
+}
+"""Head 2 has no part; then Rome has one head, and Oslo has had one all along."""
+
+
+@pytest.mark.parametrize("engine", ["in-memory", "streaming"])
+def test_rules_and_filters_are_evaluated_again_until_nothing_fails(engine: str) -> None:
+    frames = CHAIN | {
+        "heads": pl.DataFrame({"id": [1, 2, 4, 5], "city": ["rome", "rome", "oslo", "oslo"]}),
+        "parts": pl.DataFrame({"id": [1, 4, 5, 1], "part": [1, 1, 1, 2]}),
+    }
+    result = invoke_collection(_returning(frames, Chain, quarantine=True, engine=engine))
+    heads, parts = result["heads"], result["parts"]
+    assert heads.quarantine is not None
+    assert heads.quarantine.select(
+        "id", "dy_rule__no_city_has_one", "dy_filter__has_parts", "dy_filter__one_of_many"
+    ).rows() == [
+        (1, "invalid", "valid", "valid"),
+        (2, "valid", "invalid", "valid"),
+    ]
+    assert parts.quarantine is not None
+    assert parts.quarantine.select("id", "part", "dy_filter__has_parts").rows() == [
+        (1, 1, "invalid"),
+        (1, 2, "invalid"),
+    ]
+    assert heads.table is not None
+    assert parts.table is not None
+    assert Chain.is_valid({"heads": heads.table, "parts": parts.table})
+    check = heads.checks["dy_rule__no_city_has_one"]
+    assert check.metadata["dy_failed_count"].value == 1
+    sample: Any = check.metadata["dy_failed_sample"].value
+    assert [record.data["id"] for record in sample.records] == [1]
+
+
+class Crowd(dy.Schema):
+    """Its rule is about all rows."""
+
+    id = dy.Int64(primary_key=True)
+
+    @dy.rule()
+    def there_are_three(cls) -> pl.Expr:
+        return pl.len() > 2
+
+
+class Pairs(dy.Collection):
+    """Keys that both have."""
+
+    some: dy.LazyFrame[Crowd]
+    others: dy.LazyFrame[Crowd]
+
+    @dy.filter()
+    def in_both(self) -> pl.LazyFrame:
+        return self.some.join(self.others, on="id")
+
+
+def test_a_rule_over_the_whole_table_looks_at_what_the_filters_leave(store: "Store") -> None:
+    frames = {"some": pl.DataFrame({"id": [1, 2, 3]}), "others": pl.DataFrame({"id": [2, 3, 4, 5]})}
+    assert all(Crowd.is_valid(frame) for frame in frames.values())
+    result = store.materialize(_returning(frames, Pairs, quarantine=True))
+    assert store.error_of(result)[0] == "ValidationAbortError"
+    assert store.failures(result, asset="some") == {
+        "dy_rule__there_are_three": 1,
+        "dy_filter__in_both": 1,
+    }
+    assert store.files.files == ["others_quarantine.parquet", "some_quarantine.parquet"]
+
+
+def test_nothing_is_left_of_a_chain() -> None:
+    with pytest.raises(NothingSurvivedError) as raised:
+        invoke_collection(_returning(CHAIN, Chain, quarantine=True))
+    assert raised.value.counts == {"no_city_has_one": 2, "has_parts": 1}
+
+
+def test_a_filter_that_warns_looks_at_what_is_written() -> None:
+    severities: Any = {"has_parts": "warn", "heads": {"no_city_has_one": "warn"}}
+    frames = CHAIN | {"parts": CHAIN["parts"][:3]}
+    result = invoke_collection(_returning(frames, Chain, severities=severities))
+    heads = result["heads"]
+    assert heads.table is not None
+    assert heads.table["id"].to_list() == [1, 2, 3]
+    assert heads.failed == ["dy_rule__no_city_has_one", "dy_filter__has_parts"]
+    check = heads.checks["dy_filter__has_parts"]
+    assert (check.severity.name, check.metadata["dy_failed_count"].value) == ("WARN", 1)
+    sample: Any = check.metadata["dy_failed_sample"].value
+    assert [record.data["id"] for record in sample.records] == [2]
+    assert result["parts"].failed == []
+
+
+class Strict(dy.Collection):
+    """An error row of one member takes the rows of its key out of the other."""
+
+    orders: Annotated[dy.LazyFrame[Order], dy.CollectionMember(propagate_row_failures=True)]
+    lines: dy.LazyFrame[Line] | None
+
+
+def test_row_failures_propagate() -> None:
+    frames = {name: DIRTY[name] for name in ("orders", "lines")}
+    result = invoke_collection(_returning(frames, Strict, quarantine=True))
+    _, failure = Strict.filter({name: frame.lazy() for name, frame in frames.items()})
+    assert failure["lines"].counts()["orders|failure_propagation"] == 1
+    assert result["lines"].quarantine is not None
+    rows = result["lines"].quarantine.select("id", "dy_filter__orders__failure_propagation")
+    assert rows.rows() == [(3, "invalid")]
+    assert (
+        result["lines"].checks["dy_filter__orders__failure_propagation"].metadata["dy_filter"].value
+        == "orders|failure_propagation"
+    )
+    alone = invoke_collection(_returning({"orders": frames["orders"]}, Strict, quarantine=True))
+    assert alone["orders"].failed == ["dy_rule__total__min"]
+
+
+class Lonely(dy.Collection):
+    """The only member that passes failures on is not there."""
+
+    orders: dy.LazyFrame[Order]
+    lines: Annotated[dy.LazyFrame[Line] | None, dy.CollectionMember(propagate_row_failures=True)]
+
+
+def test_a_member_that_is_not_there_propagates_nothing() -> None:
+    result = invoke_collection(_returning({"orders": ORDERS}, Lonely, quarantine=True))
+    assert result["orders"].failed == []
+
+
+@st.composite
+def shops(draw: st.DrawFn) -> dict[str, pl.DataFrame]:
+    ids = st.lists(st.integers(0, 4), max_size=6)
+    orders, lines = draw(ids), draw(ids)
+    totals = draw(st.lists(st.integers(-1, 1), min_size=len(orders), max_size=len(orders)))
+    schema = {"id": pl.Int64, "total": pl.Int64}
+    return {
+        "orders": pl.DataFrame({"id": orders, "total": totals}, schema=schema),
+        "lines": pl.DataFrame(
+            {"id": lines, "line": range(len(lines)), "amount": [1] * len(lines)},
+            schema={"id": pl.Int64, "line": pl.Int64, "amount": pl.Int64},
+        ),
+    }
+
+
+@settings(deadline=None, max_examples=25)
+@given(frames=shops(), engine=st.sampled_from(["in-memory", "streaming"]))
+def test_survivors_and_error_rows_are_dataframelys(
+    frames: dict[str, pl.DataFrame], engine: str
+) -> None:
+    filtered, failure = Shop.filter({name: frame.lazy() for name, frame in frames.items()})
+    try:
+        result = invoke_collection(_returning(frames, quarantine=True, engine=engine))
+    except NothingSurvivedError:
+        survivors = {name: frame.lazy().collect() for name, frame in filtered.to_dict().items()}
+        assert any(survivors[name].is_empty() and not frames[name].is_empty() for name in frames)
+        return
+    tables = {name: result[name].table for name in frames}
+    assert Shop.is_valid({name: table for name, table in tables.items() if table is not None})
+    for name, frame in filtered.to_dict().items():
+        table, aside = tables[name], result[name].quarantine
+        assert table is not None
+        assert_frame_equal(table, frame.collect())
+        assert (0 if aside is None else aside.height) == len(failure[name])
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> dict[str, pl.DataFrame]:
+    heads = draw(st.lists(st.integers(8, 14), max_size=6, unique=True))
+    cities = draw(st.lists(st.sampled_from("ab"), min_size=len(heads), max_size=len(heads)))
+    parts = draw(st.lists(st.integers(8, 14), max_size=6))
+    return {
+        "heads": pl.DataFrame(
+            {"id": heads, "city": cities}, schema={"id": pl.Int64, "city": pl.String}
+        ),
+        "parts": pl.DataFrame(
+            {"id": parts, "part": range(len(parts))}, schema={"id": pl.Int64, "part": pl.Int64}
+        ),
+    }
+
+
+@settings(deadline=None, max_examples=25)
+@given(frames=chains(), engine=st.sampled_from(["in-memory", "streaming"]))
+def test_what_is_written_satisfies_the_collection(
+    frames: dict[str, pl.DataFrame], engine: str
+) -> None:
+    try:
+        result = invoke_collection(_returning(frames, Chain, quarantine=True, engine=engine))
+    except NothingSurvivedError:
+        return
+    written = {name: member.table for name, member in result.items() if member.table is not None}
+    assert Chain.is_valid(written)
+    for name, member in result.items():
+        aside = member.quarantine
+        rows = [written[name], *([] if aside is None else [aside.select(frames[name].columns)])]
+        assert_frame_equal(pl.concat(rows), frames[name], check_row_order=False)
+
+
+# What is declared.
+
+
+def test_each_member_is_an_asset_with_its_columns_and_checks() -> None:
+    shop = declare(None, quarantine=True, quarantine_layout="list")
+    specs = {spec.key.to_user_string(): spec for spec in shop.specs}
+    assert set(specs) == set(CHECKS)
+    checks: dict[str, list[str]] = {}
+    for spec in shop.check_specs:
+        checks.setdefault(spec.asset_key.to_user_string(), []).append(spec.name)
+    assert checks == CHECKS
+    assert specs["orders"].description == "The head of an order."
+    assert specs["orders"].kinds == {"polars"}
+    assert specs["orders"].metadata[_names.QUARANTINE_LAYOUT] == "list"
+    columns = specs["lines"].metadata["dagster/column_schema"]
+    assert [column.name for column in columns.columns] == ["id", "line", "amount"]
+    assert columns.constraints.other == [
+        "primary key: id, line",
+        "An order has lines, and a line has an order.",
+    ]
+    described = {(s.asset_key.path[-1], s.name): s.description for s in shop.check_specs}
+    assert described["orders", "dy_filter__has_lines"] == columns.constraints.other[1]
+    assert shop.op.name == "shop"
+
+
+def test_a_member_takes_what_its_asset_out_says() -> None:
+    condition = dg.AutomationCondition.eager()
+    shop = declare(
+        None,
+        key_prefix="city",
+        io_manager_key="lake",
+        code_version="7",
+        outs={
+            "orders": dg.AssetOut(
+                key="heads",
+                io_manager_key="duckdb",
+                description="Heads.",
+                metadata={"partition_expr": "id"},
+                group_name="shop",
+                code_version="8",
+                automation_condition=condition,
+                owners=["team:data"],
+                tags={"tier": "1"},
+                kinds={"duckdb"},
+            ),
+            "notes": dg.AssetOut(key_prefix=["town", "hall"]),
+        },
+    )
+    specs = {spec.key.to_user_string(): spec for spec in shop.specs}
+    assert set(specs) == {"heads", "city/lines", "town/hall/notes"}
+    heads = specs["heads"]
+    assert (heads.description, heads.group_name, heads.code_version) == ("Heads.", "shop", "8")
+    assert (heads.automation_condition, list(heads.owners)) == (condition, ["team:data"])
+    assert heads.kinds == {"duckdb", "polars"}
+    assert heads.tags["tier"] == "1"
+    assert heads.metadata["partition_expr"] == "id"
+    assert specs["city/lines"].code_version == "7"
+    managers = {key.path[-1]: shop.get_io_manager_key_for_asset_key(key) for key in shop.keys}
+    assert managers == {"heads": "duckdb", "lines": "lake", "notes": "lake"}
+
+
+def test_arguments_of_the_op_reach_it() -> None:
+    retry_policy = dg.RetryPolicy(max_retries=2)
+    shop = declare(
+        None,
+        name="nightly",
+        pool="duckdb",
+        retry_policy=retry_policy,
+        op_tags={"team": "data"},
+        partitions_def=DAYS,
+        group_name="shop",
+        deps=["raw"],
+    )
+    assert (shop.op.name, shop.op.pool, shop.op.retry_policy) == ("nightly", "duckdb", retry_policy)
+    assert {spec.partitions_def for spec in shop.check_specs} == {shop.partitions_def} == {DAYS}
+    assert {spec.group_name for spec in shop.specs} == {"shop"}
+    assert {dep.asset_key for spec in shop.specs for dep in spec.deps} == {dg.AssetKey("raw")}
+
+
+def test_the_decorator_knows_every_argument_of_dg_multi_asset() -> None:
+    upstream = set(inspect.signature(dg.multi_asset).parameters) - {"kwargs"}
+    known = {*DagsterArguments.__annotations__, *REFUSED}
+    assert known - {"key_prefix", "io_manager_key"} == upstream
+
+
+@pytest.mark.parametrize("argument", REFUSED)
+def test_an_argument_that_the_decorator_decides_is_refused(argument: str) -> None:
+    with pytest.raises(InvalidArgumentError) as raised:
+        dd.collection_asset(Shop, **{argument: None})
+    assert raised.value.argument == argument
+
+
+@pytest.mark.parametrize("argument", ["outs", "severities"])
+def test_a_name_that_is_no_member_is_refused(argument: str) -> None:
+    wrong: Any = {"trips": dg.AssetOut() if argument == "outs" else {"id|min": "warn"}}
+    with pytest.raises(InvalidArgumentError, match="`trips` is no member of `Shop`"):
+        dd.collection_asset(Shop, **{argument: wrong})
+
+
+@pytest.mark.parametrize(
+    "severities", [{"has_line": "warn"}, {"orders": {"min": "warn"}}, {"has_lines": "fatal"}]
+)
+def test_a_severity_that_fits_nothing_is_refused(severities: Any) -> None:
+    with pytest.raises(InvalidSeverityError):
+        dd.collection_asset(Shop, severities=severities)
+
+
+def test_a_schema_is_no_collection() -> None:
+    with pytest.raises(InvalidCollectionError):
+        dd.collection_asset(Order)  # type: ignore[arg-type]
+
+
+def test_two_words_for_one_switch() -> None:
+    with pytest.raises(InvalidArgumentError):
+        dd.collection_asset(Shop, quarantine=True, filter=False)
+    shop = _returning(Shop.cast(DIRTY), filter=True)
+    assert invoke_collection(shop)["orders"].quarantine is not None
+
+
+class Clash(dy.Collection):
+    """The filter and the propagation share a check name."""
+
+    orders: Annotated[dy.LazyFrame[Order], dy.CollectionMember(propagate_row_failures=True)]
+
+    @dy.filter()
+    def orders__failure_propagation(self) -> pl.LazyFrame:
+        return self.orders
+
+
+def test_filters_whose_checks_share_a_name_are_refused() -> None:
+    with pytest.raises(CheckNameCollisionError):
+        dd.collection_asset(Clash)
+
+
+def code_versions(collection: type[dy.Collection], **arguments: Any) -> dict[str, str | None]:
+    shop = declare(None, collection, **arguments)
+    return {spec.key.to_user_string(): spec.code_version for spec in shop.specs}
+
+
+def test_the_code_version_changes_with_a_filter_and_its_severity() -> None:
+    class Other(dy.Collection):
+        """The same members, and another way to filter them."""
+
+        orders: dy.DataFrame[Order]
+        lines: dy.LazyFrame[Line]
+        notes: Annotated[dy.DataFrame[Note] | None, dy.CollectionMember(ignored_in_filters=True)]
+
+        @dy.filter()
+        def has_lines(self) -> pl.LazyFrame:
+            """An order has lines, and a line has an order."""
+            return self.orders.lazy().join(self.lines, on="id", how="inner")
+
+    assert code_versions(Shop) == code_versions(Shop)
+    versions = [code_versions(Shop), code_versions(Other)]
+    versions.append(code_versions(Shop, severities={"has_lines": "warn"}))
+    for name, distinct in {"orders": 3, "lines": 3, "notes": 1}.items():
+        assert len({found[name] for found in versions}) == distinct
+
+
+def test_a_filter_that_needs_rows_does_not_keep_the_collection_from_being_declared() -> None:
+    class Fussy(dy.Collection):
+        """Its filter looks at the first row while it is built."""
+
+        orders: dy.DataFrame[Order]
+
+        @dy.filter()
+        def first_is_kept(self) -> pl.LazyFrame:
+            first = self.orders["id"][0]
+            return self.orders.lazy().filter(pl.col("id") == first)
+
+    result = invoke_collection(_returning({"orders": ORDERS}, Fussy, quarantine=True))
+    assert result["orders"].failed == ["dy_filter__first_is_kept"]
+
+
+# What the function may return and take.
+
+
+def test_a_member_may_come_with_metadata_tags_and_a_data_version(store: "Store") -> None:
+    orders = dg.MaterializeResult(
+        value=ORDERS,
+        metadata={"source": "till"},
+        tags={"tier": "1"},
+        data_version=dg.DataVersion("v1"),
+    )
+    result = store.materialize(_returning({"orders": orders, "lines": LINES.lazy()}))
+    (event,) = (
+        materialization
+        for materialization in result.asset_materializations_for_node("shop")
+        if materialization.asset_key == dg.AssetKey("orders")
+    )
+    assert event.metadata["source"].value == "till"
+    assert event.metadata["dagster/row_count"].value == 2
+    columns: Any = event.metadata["dagster/column_schema"].value
+    assert columns.constraints.other[-1] == "An order has lines, and a line has an order."
+    assert event.tags is not None
+    assert (event.tags["tier"], event.tags["dagster/data_version"]) == ("1", "v1")
+
+
+@pytest.mark.parametrize(
+    ("returned", "asset", "found"),
+    [
+        ([ORDERS], "shop", "a `list`"),
+        ({"orders": ORDERS, "lines": LINES, "trips": LINES}, "shop", "`trips`, which is no member"),
+        ({"orders": ORDERS, "lines": None}, "shop", "nothing for member `lines`"),
+        ({"orders": ORDERS}, "shop", "nothing for member `lines`"),
+        ({"orders": ORDERS, "lines": [1]}, "lines", "a `list`"),
+    ],
+)
+def test_anything_else_is_refused_by_name(returned: Any, asset: str, found: str) -> None:
+    with pytest.raises(ReturnValueError) as raised:
+        invoke_collection(_returning(returned))
+    assert raised.value.asset == asset
+    assert raised.value.found.startswith(found)
+    if asset == "shop":
+        assert "a frame for each member, or an instance, of `Shop`" in str(raised.value)
+
+
+def test_inputs_config_and_an_async_body(store: "Store") -> None:
+    class Config(dg.Config):
+        first: int = 1
+
+    @dg.asset
+    def raw() -> pl.DataFrame:
+        return LINES
+
+    @dd.collection_asset(Shop, quarantine=True)
+    async def shop(config: Config, raw: dy.LazyFrame[Line]) -> Any:
+        return {"orders": ORDERS[: config.first], "lines": raw}
+
+    assert store.materialize(raw, shop).success
+    lines = store.files.read("lines")
+    assert lines is not None
+    assert lines["id"].to_list() == [1]
+    called = invoke_collection(shop, config=Config(first=2), raw=LINES.lazy())
+    assert called["lines"].failed == ["dy_rule__amount__max"]
+
+
+@pytest.mark.parametrize("how", ["run", "call"])
+def test_partitions(store: "Store", how: str) -> None:
+    by_day = {"mon": Shop.cast(CLEAN), "tue": Shop.cast(DIRTY)}
+    shop = declare(by_day, quarantine=True, partitions_def=DAYS)
+    if how == "call":
+        called = invoke_collection(shop, partition_key="tue")
+        assert called["lines"].metadata["dagster/partition_row_count"] == 3
+        return
+    assert store.materialize(shop, partition_key="mon").success
+    result = store.materialize(shop, partition_key="tue")
+    assert {name: store.failures(result, "tue", name) for name in FAILED} == FAILED
+    assert store.files.files == [
+        "lines/mon.parquet",
+        "lines/tue.parquet",
+        "lines_quarantine/tue.parquet",
+        "notes/mon.parquet",
+        "notes/tue.parquet",
+        "orders/mon.parquet",
+        "orders/tue.parquet",
+        "orders_quarantine/tue.parquet",
+    ]
+    assert store.statuses("orders", "dy_filter__has_lines") == {"mon": "SUCCEEDED", "tue": "FAILED"}
+
+
+def test_a_lazy_member_is_handed_over_lazily(store: "Store") -> None:
+    handed: dict[str, type] = {}
+    handle = store.files.handle_output
+
+    def record(context: dg.OutputContext, obj: Any) -> None:
+        handed[context.asset_key.path[-1]] = type(obj)
+        handle(context, obj)
+
+    store.files.handle_output = record  # type: ignore[method-assign]
+    assert store.materialize(_returning(Shop.cast(DIRTY), quarantine=True)).success
+    assert handed == {
+        "orders": pl.DataFrame,
+        "orders_quarantine": pl.DataFrame,
+        "lines": pl.LazyFrame,
+        "lines_quarantine": pl.LazyFrame,
+        "notes": pl.DataFrame,
+    }
+
+
+def test_dagster_can_move_the_members_to_other_keys(store: "Store") -> None:
+    module = ModuleType("module")
+    vars(module)["shop"] = _returning(Shop.cast(DIRTY), quarantine=True)
+    (moved,) = dg.load_assets_from_modules([module], key_prefix="city")
+    result = store.materialize(moved)
+    assert store.failures(result, asset="city/orders") == FAILED["orders"]
+    assert "city/orders_quarantine.parquet" in store.files.files
+
+
+class Twins(dy.Collection):
+    """One member has the key of the other's quarantine."""
+
+    orders: dy.LazyFrame[Order]
+    orders_quarantine: dy.LazyFrame[Order]
+
+
+def test_a_quarantine_may_not_be_another_member(store: "Store") -> None:
+    frames = {"orders": ORDERS, "orders_quarantine": ORDERS}
+    result = store.materialize(_returning(frames, Twins, quarantine=True))
+    assert store.error_of(result)[0] == "QuarantineKeyCollisionError"
+    assert store.files.files == []
+
+
+def test_errors_of_a_call_name_the_member() -> None:
+    with pytest.raises(ValidationAbortError) as aborted:
+        invoke_collection(_returning(Shop.cast(DIRTY)))
+    assert (aborted.value.asset, aborted.value.counts) == (
+        "orders",
+        {"total|min": 1, "has_lines": 1},
+    )
+    with pytest.raises(ColumnSchemaError) as drifted:
+        invoke_collection(_returning({"orders": ORDERS, "lines": LINES.drop("line")}))
+    assert drifted.value.asset == "lines"
