@@ -859,6 +859,30 @@ def test_a_quarantine_may_not_be_another_member(store: "Store") -> None:
     assert store.files.files == []
 
 
+@pytest.mark.parametrize("layout", ["columns", "list"])
+def test_quarantines_of_the_members_are_assets_of_the_graph(store: "Store", layout: Any) -> None:
+    shop = _returning(
+        Shop.cast(DIRTY),
+        quarantine=True,
+        quarantine_layout=layout,
+        outs={"lines": dg.AssetOut(key_prefix="city", group_name="retail")},
+    )
+    specs = {spec.key.to_user_string(): spec for spec in dd.build_quarantine_specs(Shop, shop)}
+    assert list(specs) == ["orders_quarantine", "city/lines_quarantine", "notes_quarantine"]
+    lines = specs["city/lines_quarantine"]
+    assert (lines.group_name, lines.metadata["dagster/io_manager_key"]) == ("retail", "io_manager")
+    assert [dep.asset_key.path for dep in lines.deps] == [["city", "lines"]]
+
+    @dg.asset(ins={"rows": dg.AssetIn(lines.key)})
+    def seen(rows: pl.LazyFrame) -> None:
+        columns = [column.name for column in lines.metadata["dagster/column_schema"].columns]
+        assert rows.collect_schema().names() == columns
+        assert ("dy_filter__has_lines" in columns) is (layout == "columns")
+
+    assert store.materialize(shop).success
+    assert store.materialize(*specs.values(), seen).success
+
+
 def test_errors_of_a_call_name_the_member() -> None:
     with pytest.raises(ValidationAbortError) as aborted:
         invoke_collection(_returning(Shop.cast(DIRTY)))

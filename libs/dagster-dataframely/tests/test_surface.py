@@ -15,6 +15,7 @@ PUBLIC = {
         "asset",
         "build_collection_checks",
         "build_quarantine_spec",
+        "build_quarantine_specs",
         "build_rule_checks",
         "collection_asset",
         "dagster_type",

@@ -167,6 +167,88 @@ def test_a_partitioned_check_spec_is_in_preview() -> None:
         dg.AssetCheckSpec("c", asset="orders", partitions_def=partitions)
 
 
+@pytest.mark.parametrize("job", ["checks", "everything"])
+def test_a_step_has_the_io_managers_of_what_it_depends_on(job: str) -> None:
+    """Why checks find the manager of a stored asset without taking it as an input."""
+    found: list[object] = []
+
+    @dg.asset(io_manager_key="lake")
+    def inside() -> int:
+        return 1
+
+    specs = [dg.AssetCheckSpec("c", asset="inside", additional_deps=["outside"])]
+
+    @dg.multi_asset_check(specs=specs, can_subset=True)
+    def check(context: dg.AssetCheckExecutionContext) -> Any:
+        found.extend(context.get_step_execution_context().resources._asdict())
+        yield dg.AssetCheckResult(passed=True)
+
+    outside = dg.AssetSpec("outside", metadata={"dagster/io_manager_key": "shore"})
+    selection: dg.AssetSelection = dg.AssetSelection.checks(check)
+    if job == "everything":
+        selection |= dg.AssetSelection.assets(inside)
+    defs = dg.Definitions(
+        assets=[inside, outside],
+        asset_checks=[check],
+        jobs=[dg.define_asset_job("job", selection)],
+        resources={"lake": dg.mem_io_manager, "shore": dg.mem_io_manager, "far": dg.mem_io_manager},
+    )
+    assert defs.resolve_job_def("job").execute_in_process().success
+    assert {"lake", "shore"} <= set(found)
+    assert "far" not in found
+
+
+def test_a_run_without_a_partition_can_only_yield_the_evaluation_of_a_partition(
+    instance: dg.DagsterInstance,
+) -> None:
+    """Why `evaluation_of_partition` makes the event that a result becomes."""
+    partitions = dg.StaticPartitionsDefinition(["a"])
+    with _upstream.disable_dagster_warnings():
+        spec = dg.AssetCheckSpec("c", asset="orders", partitions_def=partitions)
+
+    @dg.asset(partitions_def=partitions)
+    def orders() -> None: ...
+
+    @dg.multi_asset_check(specs=[spec], can_subset=True)
+    def check(context: dg.AssetCheckExecutionContext) -> Any:
+        result = dg.AssetCheckResult(asset_key="orders", check_name="c", passed=False)
+        yield _upstream.evaluation_of_partition(context, result, "a")
+        raise RuntimeError
+
+    defs = dg.Definitions(
+        assets=[orders],
+        asset_checks=[check],
+        jobs=[dg.define_asset_job("job", dg.AssetSelection.checks(check))],
+    )
+    job = defs.resolve_job_def("job")
+    assert not job.execute_in_process(instance=instance, raise_on_error=False).success
+    infos = instance.event_log_storage.get_asset_check_partition_info([spec.key])
+    # It is stored at once, before the step fails; that of the whole asset stays planned.
+    assert {info.partition_key: info.latest_execution_status.value for info in infos} == {
+        None: "PLANNED",
+        "a": "FAILED",
+    }
+
+
+def test_filters_of_a_collection_have_no_public_list() -> None:
+    """`collection_filters` reads them, and `Collection.cast` makes an instance without validation."""
+
+    class Schema(dy.Schema):
+        a = dy.Int64(primary_key=True, min=0)
+
+    class Collection(dy.Collection):
+        member: dy.LazyFrame[Schema]
+
+        @dy.filter()
+        def positive(self) -> pl.LazyFrame:
+            return self.member.filter(pl.col("a") > 0)
+
+    (logic,) = _upstream.collection_filters(Collection).values()
+    instance = Collection.cast({"member": pl.LazyFrame({"a": [-1, 1, 1]})})
+    assert logic(instance).collect()["a"].to_list() == [1, 1]
+    assert list(_upstream.collection_filters(Collection)) == ["positive"]
+
+
 def test_an_expression_for_the_whole_table_fills_every_row_only_with_columns() -> None:
     """Why the rules are evaluated with `with_columns`."""
     frame = pl.DataFrame({"a": [1, 2]})

@@ -2,7 +2,7 @@
 
 from dagster_dataframely import data, errors, testing, wiring
 from dagster_dataframely._asset import asset, dy_asset
-from dagster_dataframely._collection_asset import collection_asset
+from dagster_dataframely._collection_asset import build_quarantine_specs, collection_asset
 from dagster_dataframely._collection_checks import build_collection_checks
 from dagster_dataframely._quarantine import build_quarantine_spec
 from dagster_dataframely._rule_checks import build_rule_checks
@@ -16,6 +16,7 @@ __all__ = [
     "asset",
     "build_collection_checks",
     "build_quarantine_spec",
+    "build_quarantine_specs",
     "build_rule_checks",
     "collection_asset",
     "dagster_type",

@@ -22,8 +22,9 @@ from dagster_dataframely._compute import (
 )
 from dagster_dataframely._declared import description_of, kinds_of, metadata_of, one_switch
 from dagster_dataframely._process import Declaration, Surroundings
+from dagster_dataframely._quarantine import quarantine_beside
 from dagster_dataframely._rules import SchemaRules, read_schema, reject_collisions
-from dagster_dataframely._settings import SETTINGS, SettingArguments, Settings
+from dagster_dataframely._settings import SETTINGS, QuarantineLayout, SettingArguments, Settings
 from dagster_dataframely._severities import Severity
 from dagster_dataframely._typed_inputs import lazy_output_type, typed_ins
 from dagster_dataframely._upstream import keys_by_output
@@ -207,6 +208,64 @@ def collection_asset(
     return decorate
 
 
+def build_quarantine_specs(
+    collection: type[dy.Collection], asset: dg.AssetsDefinition
+) -> list[dg.AssetSpec]:
+    """The quarantines of the members of a collection as assets, as `dd.build_quarantine_spec` makes one.
+
+    Args:
+        collection: The collection the assets are declared with.
+        asset: What `dd.collection_asset` made.
+
+    Returns:
+        A spec for each member, in the collection's order.
+
+    Example:
+        ```python
+        import dagster as dg
+        import dataframely as dy
+        import polars as pl
+
+        import dagster_dataframely as dd
+
+
+        class Order(dy.Schema):
+            order_id = dy.Int64(primary_key=True)
+
+
+        class Shop(dy.Collection):
+            paid: dy.LazyFrame[Order]
+            sent: dy.LazyFrame[Order]
+
+            @dy.filter()
+            def both(self) -> pl.LazyFrame:
+                return self.paid.join(self.sent, on="order_id", how="semi")
+
+
+        @dd.collection_asset(Shop, quarantine=True)
+        def shop():
+            orders = pl.DataFrame({"order_id": [1, 2]})
+            return {"paid": orders, "sent": orders[1:]}
+
+
+        specs = dd.build_quarantine_specs(Shop, shop)
+        defs = dg.Definitions(assets=[shop, *specs])
+        print([spec.key.to_user_string() for spec in specs])
+        #> ['paid_quarantine', 'sent_quarantine']
+        ```
+    """
+    rules, schemas = _read(collection, {})
+    return [
+        quarantine_beside(
+            _with_filters(rules, name, schema),
+            asset,
+            asset.keys_by_output_name[name],
+            QuarantineLayout.COLUMNS,
+        )
+        for name, schema in schemas.items()
+    ]
+
+
 @dataclass(frozen=True)
 class _Declared:
     """One member as it is declared."""
@@ -248,15 +307,20 @@ def _declare(
 ) -> _Declared:
     prefix = out.key_prefix or arguments.get("key_prefix") or []
     key = out.key or dg.AssetKey([*([prefix] if isinstance(prefix, str) else prefix), name])
-    all_rules = replace(schema_rules, rules=(*schema_rules.rules, *rules.filters_of(name)))
-    reject_collisions(all_rules.schema, ((rule.check_name, rule.name) for rule in all_rules.rules))
     return _Declared(
-        Declaration(key, all_rules, settings),
+        Declaration(key, _with_filters(rules, name, schema_rules), settings),
         schema_rules,
         out,
         out.io_manager_key or arguments.get("io_manager_key"),
         out.code_version or arguments.get("code_version"),
     )
+
+
+def _with_filters(rules: CollectionRules, name: str, schema_rules: SchemaRules) -> SchemaRules:
+    """The rules of a member's schema, then the filters that apply to it."""
+    all_rules = replace(schema_rules, rules=(*schema_rules.rules, *rules.filters_of(name)))
+    reject_collisions(all_rules.schema, ((rule.check_name, rule.name) for rule in all_rules.rules))
+    return all_rules
 
 
 def _build_out(

@@ -1,6 +1,8 @@
 """The quarantine as a frame, and as an asset in the graph."""
 
 import datetime as dt
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Literal
 
 import dagster as dg
@@ -102,22 +104,44 @@ def build_quarantine_spec(
     """
     rules = read_schema(schema)
     layout = Settings.resolve({"quarantine_layout": quarantine_layout}).quarantine_layout
-    inherited: dict[str, Any] = {}
-    metadata: dict[str, Any] = {}
-    if isinstance(asset, dg.AssetsDefinition):
-        if partitions_def is not None:
-            message = "`partitions_def` goes with a key; a definition brings its own partitions."
-            raise dg.DagsterInvariantViolationError(message)
-        asset_key, partitions_def = asset.key, asset.partitions_def
-        (asset_spec,) = asset.specs
-        layout = QuarantineLayout(asset_spec.metadata.get(_names.QUARANTINE_LAYOUT, layout))
-        inherited = {"group_name": asset_spec.group_name}
-        metadata = {
+    if not isinstance(asset, dg.AssetsDefinition):
+        return _describe(rules, dg.AssetKey.from_coercible(asset), layout, partitions_def)
+    if partitions_def is not None:
+        message = "`partitions_def` goes with a key; a definition brings its own partitions."
+        raise dg.DagsterInvariantViolationError(message)
+    return quarantine_beside(rules, asset, asset.key, layout)
+
+
+def quarantine_beside(
+    rules: SchemaRules,
+    definition: dg.AssetsDefinition,
+    asset_key: dg.AssetKey,
+    layout: QuarantineLayout,
+) -> dg.AssetSpec:
+    """The quarantine of one of the assets of a definition."""
+    (asset_spec,) = (spec for spec in definition.specs if spec.key == asset_key)
+    return _describe(
+        rules,
+        asset_key,
+        QuarantineLayout(asset_spec.metadata.get(_names.QUARANTINE_LAYOUT, layout)),
+        definition.partitions_def,
+        metadata={
             **asset_spec.metadata,
-            "dagster/io_manager_key": asset.get_io_manager_key_for_asset_key(asset_key),
-        }
-    else:
-        asset_key = dg.AssetKey.from_coercible(asset)
+            "dagster/io_manager_key": definition.get_io_manager_key_for_asset_key(asset_key),
+        },
+        group_name=asset_spec.group_name,
+    )
+
+
+def _describe(
+    rules: SchemaRules,
+    asset_key: dg.AssetKey,
+    layout: QuarantineLayout,
+    partitions_def: dg.PartitionsDefinition[Any] | None,
+    *,
+    metadata: Mapping[str, Any] = MappingProxyType({}),
+    **inherited: Any,
+) -> dg.AssetSpec:
     return dg.AssetSpec(
         _names.quarantine_key(asset_key),
         deps=[asset_key],
