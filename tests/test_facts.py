@@ -14,7 +14,9 @@ import polars as pl
 import pytest
 
 import dagster_dataframely as dd
+from dagster_dataframely import __main__ as command
 from dagster_dataframely import _names, _settings
+from dagster_dataframely._files import KINDS
 from dagster_dataframely._statistics import describe_families
 from dagster_dataframely.data import OrdersSchema, invalid_orders, valid_orders
 
@@ -81,8 +83,16 @@ def stored_attributes(error: type) -> set[str]:
 
 def test_the_error_list_is_the_codes() -> None:
     errors = {name: getattr(dd.errors, name) for name in dd.errors.__all__}
+    whens = {
+        dg.Failure: "run",
+        dg.DagsterInvalidDefinitionError: "definition",
+        Exception: "command",
+    }
     listed = {
-        name: ("run" if issubclass(error, dg.Failure) else "definition", stored_attributes(error))
+        name: (
+            next(when for base, when in whens.items() if issubclass(error, base)),
+            stored_attributes(error),
+        )
         for name, error in errors.items()
         if error not in (dd.errors.DagsterDataframelyError, dd.errors.ColumnMismatch)
     }
@@ -264,6 +274,25 @@ def test_the_diagram_of_exits_names_the_errors_of_the_table() -> None:
     errors = set(re.findall(r"\w+Error", str(read_table(EXITS_PAGE, "returned", *OUTCOME))))
     assert set(re.findall(r"\w+Error", diagram)) == errors
     assert diagram.count("([") == len(EXITS)
+
+
+# The command.
+
+INFER = DOCS / "guides/infer.md"
+
+
+def test_the_options_on_the_site_are_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = read_table(INFER, "option", "what it does")
+    with pytest.raises(SystemExit):
+        command.main(["infer", "--help"])
+    usage = " ".join(capsys.readouterr().out.split())
+    offered = re.findall(r"\[(--[^\]]+)\]", usage)
+    assert [row[0].strip("`") for row in rows] == offered
+
+
+def test_the_kinds_of_files_on_the_site_are_those_that_are_read() -> None:
+    rows = read_table(INFER, "file", "how")
+    assert [suffix for row in rows for suffix in re.findall(r"`(\.[\w.]+)`", row[0])] == list(KINDS)
 
 
 # Other facts.

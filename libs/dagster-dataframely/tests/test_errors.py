@@ -45,6 +45,7 @@ WORST = {
     "severity": lambda: errors.InvalidSeverityError(LONG, LONG, LONG, list(MANY)),
     "severity value": lambda: errors.InvalidSeverityError(LONG, LONG, LONG, [LONG]),
     "reserved": lambda: errors.ReservedColumnError(LONG, list(MANY)),
+    "file": lambda: errors.UnreadableFileError(LONG, LONG),
     "collision": lambda: errors.CheckNameCollisionError(LONG, LONG, [LONG, LONG]),
 }
 

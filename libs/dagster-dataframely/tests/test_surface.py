@@ -48,6 +48,7 @@ PUBLIC = {
         "ReservedColumnError",
         "ReturnValueError",
         "StagingError",
+        "UnreadableFileError",
         "ValidationAbortError",
     },
     "dagster_dataframely.testing": {"Invocation", "invoke", "invoke_collection"},
@@ -90,4 +91,4 @@ def test_every_error_has_the_one_base() -> None:
     assert all(issubclass(error, dd.errors.DagsterDataframelyError) for error in errors)
     assert {
         e for e in errors if not issubclass(e, (dg.Failure, dg.DagsterInvalidDefinitionError))
-    } == {dd.errors.DagsterDataframelyError}
+    } == {dd.errors.DagsterDataframelyError, dd.errors.UnreadableFileError}

@@ -77,6 +77,12 @@ def filter_check_name(name: str) -> str:
     return f"dy_filter__{_identifier(name.replace('|', '__'))}"
 
 
+def is_nameable(column: str) -> bool:
+    """Whether a schema can declare it: Polars takes some names for patterns, and C ends at a NUL."""
+    is_pattern = column == "*" or (column.startswith("^") and column.endswith("$"))
+    return bool(column) and not is_pattern and "\0" not in column
+
+
 def quarantine_key(asset_key: dg.AssetKey) -> dg.AssetKey:
     """`analytics/orders` gives `analytics/orders_quarantine`."""
     return dg.AssetKey([*asset_key.path[:-1], f"{asset_key.path[-1]}{QUARANTINE_SUFFIX}"])

@@ -2,8 +2,8 @@
 
 All of them derive from `DagsterDataframelyError`. The ones raised while a definition is built are also
 `dagster.DagsterInvalidDefinitionError`; the ones raised in a run are also `dagster.Failure`, with
-retries off, because running the same code on the same rows fails the same way. Each carries its facts
-as attributes, so nobody has to parse a message.
+retries off, because running the same code on the same rows fails the same way. `UnreadableFileError`
+is the command's. Each carries its facts as attributes, so nobody has to parse a message.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,6 +31,7 @@ __all__ = [
     "ReservedColumnError",
     "ReturnValueError",
     "StagingError",
+    "UnreadableFileError",
     "ValidationAbortError",
 ]
 
@@ -371,6 +372,15 @@ class QuarantineKeyCollisionError(_RunError):
         )
         self.asset = asset
         self.quarantine_key = quarantine_key
+
+
+class UnreadableFileError(DagsterDataframelyError):
+    """A file that `python -m dagster_dataframely infer` cannot look at."""
+
+    def __init__(self, file: str, reason: str) -> None:
+        super().__init__(f"{_end_of(file)} cannot be read: {_cut(reason, 2 * _MAX_TEXT)}.")
+        self.file = file
+        self.reason = reason
 
 
 def type_name(value: object) -> str:

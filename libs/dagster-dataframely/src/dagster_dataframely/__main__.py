@@ -1,0 +1,108 @@
+"""`python -m dagster_dataframely infer FILE` prints a schema for the table that a file holds."""
+
+import argparse
+import keyword
+import re
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from dagster_dataframely._files import Options, open_table, reading
+from dagster_dataframely._inference import infer
+from dagster_dataframely._schema_source import write_module
+from dagster_dataframely.errors import DagsterDataframelyError
+
+_SECONDS_BETWEEN_LINES = 2.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; the exit code is 1 for a file that cannot be read, 2 for wrong arguments."""
+    parsed = _build_parser().parse_args(arguments)
+    try:
+        source = _infer(parsed)
+    except DagsterDataframelyError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    # Python source is UTF-8, whatever the terminal's encoding is.
+    sys.stdout.buffer.write(source.encode())
+    return 0
+
+
+def _build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m dagster_dataframely")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    about = "print a Dataframely schema for the table that a file holds"
+    command = commands.add_parser("infer", help=about, description=f"{about.capitalize()}.")
+    add = command.add_argument
+    add("file", metavar="FILE", type=Path, help="Parquet, CSV, or a DuckDB database")
+    add("--table", help="the table of a DuckDB database: `orders` or `schema.orders`")
+    add("--name", type=_class_name, help="the class's name (default: made from the file's)")
+    add("--rows", type=_count, help="look at the first rows only (default: all)")
+    add("--no-ranges", dest="ranges", action="store_false", help="leave out minima and maxima")
+    add(
+        "--separator", type=_separator, help="of a CSV file (default: a comma; in .tsv files a tab)"
+    )
+    add("--null", action="append", default=[], help="text that is null in a CSV file; repeatable")
+    return parser
+
+
+def _infer(parsed: argparse.Namespace) -> str:
+    options = Options(parsed.table, parsed.rows, parsed.separator, parsed.null)
+    with reading(parsed.file):
+        table = open_table(parsed.file, options)
+        inference = infer(table, _progress())
+    return write_module(
+        inference,
+        title=table.title,
+        class_name=parsed.name or _derive_class_name(table.name),
+        left_out=table.left_out,
+        ranges=parsed.ranges,
+    )
+
+
+def _class_name(text: str) -> str:
+    if not text.isidentifier() or keyword.iskeyword(text) or text == "dy":
+        message = f"{text!r} is no name for a class"
+        raise argparse.ArgumentTypeError(message)
+    return text
+
+
+def _derive_class_name(name: str) -> str:
+    """`raw-orders_2024` gives `RawOrders2024`."""
+    words = re.findall(r"[A-Za-z0-9]+", name)
+    joined = "".join(word[0].upper() + word[1:] for word in words)
+    return joined if joined[:1].isalpha() else f"Table{joined}"
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdecimal():
+        message = f"{text!r} is no whole number, 0 or more"
+        raise argparse.ArgumentTypeError(message)
+    return int(text)
+
+
+def _separator(text: str) -> str:
+    if len(text.encode()) != 1:
+        message = f"{text!r} is no single ASCII character"
+        raise argparse.ArgumentTypeError(message)
+    return text
+
+
+def _progress() -> Callable[[str], None]:
+    """What prints a line now and then, and none where all is done at once."""
+    last = time.monotonic()
+
+    def show(line: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
+            last = time.monotonic()
+            print(line, file=sys.stderr)
+
+    return show
+
+
+if __name__ == "__main__":
+    sys.exit(main())
