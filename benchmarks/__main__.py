@@ -28,8 +28,6 @@ def main(arguments: list[str] | None = None) -> None:
         if not options.work:
             shutil.rmtree(work)
     report(results)
-    if options.json:
-        results.write(options.json)
 
 
 def measure(sides: list[Side], options: argparse.Namespace, work: Path) -> Results:
@@ -47,6 +45,8 @@ def measure(sides: list[Side], options: argparse.Namespace, work: Path) -> Resul
         print(f"[{number}/{len(turns)}] {side.group}: {side.title} ... ", end="", flush=True)
         found = take_turn(side, source, pythons[side.environment], options, work)
         results.add(side, found)
+        if options.json:  # After each turn: a long measurement may not come to its end.
+            results.write(options.json)
         print(_words(found), flush=True)
     return results
 
