@@ -1,12 +1,13 @@
 """A frame and the rules give a verdict, without Dagster."""
 
-from typing import Any
+from typing import Any, Literal
 
 import dataframely as dy
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+import dagster_dataframely as dd
 from dagster_dataframely._rules import read_schema
 from dagster_dataframely._validation import (
     Verdict,
@@ -293,3 +294,40 @@ def test_rule_combinations_biggest_first() -> None:
         (["amount|min"], 2),
         (["group_has_two_rows"], 1),
     ]
+
+
+class Nested(dy.Schema):
+    """Two rules on a field of a struct, which Polars 1.44 evaluates together, and an array."""
+
+    struct = dy.Struct({"a": dy.Bool(check=lambda value: value.is_not_null())})
+    array = dy.Array(dy.Int64(), 2)
+
+
+IN_TWO_CHUNKS = pl.concat(
+    [
+        pl.DataFrame(row, schema=Nested.create_empty().schema)
+        for row in ({"struct": [None], "array": [None]}, {"struct": [{"a": None}], "array": [None]})
+    ],
+    rechunk=False,
+)
+"""As two partitions or files lie one behind the other."""
+
+
+@pytest.mark.parametrize("engine", ["in-memory", "streaming"])
+@pytest.mark.parametrize("sample", [0, 1])
+def test_nested_columns_may_lie_in_several_chunks(
+    sample: int, engine: Literal["in-memory", "streaming"]
+) -> None:
+    assert IN_TWO_CHUNKS.n_chunks("all") == [2, 2]
+    _, *checks = dd.wiring.evaluate(
+        Nested, IN_TWO_CHUNKS, asset_key="any", engine=engine, max_failure_samples=sample
+    )
+    found: list[Any] = [check.metadata for check in checks]
+    counts = {check["dy_rule"].value: check["dy_failed_count"].value for check in found}
+    assert counts == {
+        "struct|nullability": 1,
+        "struct|inner_a_nullability": 1,
+        "struct|inner_a_check": 1,
+        "array|nullability": 2,
+        "array|inner_nullability": 0,
+    }

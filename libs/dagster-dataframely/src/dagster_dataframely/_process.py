@@ -34,7 +34,7 @@ from dagster_dataframely._settings import Engine, Settings
 from dagster_dataframely._staging import stage_rows, staging_folder
 from dagster_dataframely._streaming import evaluate_plan
 from dagster_dataframely._upstream import current_run_context
-from dagster_dataframely._validation import Verdict, evaluate
+from dagster_dataframely._validation import Verdict, evaluate, in_one_chunk
 from dagster_dataframely._writers import ClearingWriter, QuarantineWriter
 from dagster_dataframely.errors import (
     ColumnSchemaError,
@@ -250,11 +250,12 @@ def verdict_of(
     if isinstance(frame, pl.DataFrame) and not streams:
         yield evaluate(frame, rules, sample=sample)
         return
+    plan = in_one_chunk(frame).lazy() if isinstance(frame, pl.DataFrame) else frame
     with staging_folder(settings.temp_dir) as folder:
         if streams or settings.engine is Engine.AUTO:
-            yield evaluate_plan(frame.lazy(), rules, folder, sample=sample, log=log)
+            yield evaluate_plan(plan, rules, folder, sample=sample, log=log)
         else:
-            rows = stage_rows(frame.lazy().select(rules.column_names), folder, log)
+            rows = stage_rows(plan.select(rules.column_names), folder, log)
             yield evaluate(rows.collect(), rules, sample=sample)
 
 

@@ -67,5 +67,5 @@ def duplicated_rows(keys: pl.DataFrame, is_unique: pl.Expr) -> pl.Series:
     hashes = keys.select(pl.struct(pl.all()).hash()).to_series()
     in_order = hashes.sort()
     repeated = in_order.filter(in_order == in_order.shift()).unique()
-    suspects = hashes.is_in(repeated).arg_true()
+    suspects = hashes.is_in(repeated.implode()).arg_true()
     return suspects.filter(~keys[suspects].select(is_unique).to_series())

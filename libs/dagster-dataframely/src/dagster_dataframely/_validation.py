@@ -63,7 +63,7 @@ def evaluate(frame: pl.DataFrame, rules: SchemaRules, *, sample: int) -> Verdict
     rule. Rules over the whole table look at what survives. `sample` bounds the rows kept as an example
     for each rule.
     """
-    table = frame.select(rules.column_names)
+    table = in_one_chunk(frame.select(rules.column_names))
     flags, duplicates = _evaluate_rules(table, rules, sample)
     survives = all_true(flags, rules.error_rules, table.height)
     if not survives.all():
@@ -92,6 +92,16 @@ def evaluate(frame: pl.DataFrame, rules: SchemaRules, *, sample: int) -> Verdict
         samples=samples,
         duplicates={name: duplicates[name].duplicates for name in duplicates if counts[name]},
     )
+
+
+def in_one_chunk(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with each nested column in one piece.
+
+    Polars panics over some rules on structs and arrays in several chunks, as a concatenation leaves
+    them (1.35 to 1.44).
+    """
+    nested = [column for column in frame.get_columns() if column.dtype.is_nested()]
+    return frame.with_columns(column.rechunk() for column in nested)
 
 
 def _evaluate_rules(
