@@ -135,6 +135,14 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session(python=OLDEST, default=False)
+def fuzz(session: nox.Session) -> None:
+    """Try 10,000 examples in each random test, other ones each time, or as many as asked for."""
+    sync(session)
+    tests = f"{LIBRARY}/tests/test_properties.py"
+    session.run("pytest", "-n2", tests, "--fuzz-examples=10000", *session.posargs)
+
+
+@nox.session(python=OLDEST, default=False)
 def screenshots(session: nox.Session) -> None:
     """Take the site's pictures of Dagster's UI, after a run of the main job."""
     sync(session, "--group=docs")

@@ -10,7 +10,46 @@ from typing import Any, Protocol
 import dagster as dg
 import polars as pl
 import pytest
+from hypothesis import settings
 from polars.testing import assert_frame_equal
+from strategies import TALLY
+
+# The random tests: how many examples each of them tries, and what came up in them.
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--fuzz-examples",
+        type=int,
+        metavar="N",
+        help="try N examples, other ones each time, in each random test",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    examples: int | None = config.getoption("--fuzz-examples")
+    # The same ones each time where nobody asked for more: what fails is then what was changed.
+    settings.register_profile("suite", max_examples=500, derandomize=True, deadline=None)
+    settings.register_profile("fuzz", max_examples=examples or 1, deadline=None)
+    settings.load_profile("fuzz" if examples else "suite")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):  # In a worker of pytest-xdist.
+        session.config.workeroutput["tally"] = dict(TALLY)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    TALLY.update(getattr(node, "workeroutput", {}).get("tally", {}))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if TALLY:
+        terminalreporter.section("random examples")
+        for what, count in TALLY.items():
+            terminalreporter.line(f"{count:>9,} {what}")
 
 
 class FileIOManager(dg.IOManager):
@@ -203,16 +242,17 @@ def files(tmp_path: Path) -> FileIOManager:
 
 
 @pytest.fixture(scope="session")
-def _one_instance() -> Iterator[dg.DagsterInstance]:
+def one_instance() -> Iterator[dg.DagsterInstance]:
+    """An instance that nobody wipes; for direct invocations, which leave nothing in it."""
     with dg.DagsterInstance.ephemeral() as instance:
         yield instance
 
 
 @pytest.fixture
-def instance(_one_instance: dg.DagsterInstance) -> Iterator[dg.DagsterInstance]:
+def instance(one_instance: dg.DagsterInstance) -> Iterator[dg.DagsterInstance]:
     """An empty instance; there is one for all tests, since to wipe it takes less than to build it."""
-    yield _one_instance
-    _one_instance.wipe()
+    yield one_instance
+    one_instance.wipe()
 
 
 @pytest.fixture
