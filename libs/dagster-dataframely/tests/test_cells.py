@@ -1,14 +1,21 @@
-"""Every value of every dtype becomes a cell that strict JSON can hold, exactly."""
+"""Every value of every dtype becomes a cell that strict JSON can hold, exact but for its length."""
 
 import datetime as dt
 import json
+import tracemalloc
 from decimal import Decimal
 from typing import Any
 
 import polars as pl
 import pytest
 
-from dagster_dataframely._cells import render_cell, render_frame, render_rows
+from dagster_dataframely._cells import (
+    MAX_CHARACTERS,
+    render_cell,
+    render_dtype,
+    render_redacted,
+    render_series,
+)
 
 VALUES: dict[str, tuple[pl.Series, list[object]]] = {
     "float": (pl.Series([1.5, float("nan"), float("inf"), -float("inf"), None]), [
@@ -42,8 +49,17 @@ VALUES: dict[str, tuple[pl.Series, list[object]]] = {
     "array": (pl.Series([[1.0, float("nan")]], dtype=pl.Array(pl.Float64, 2)), ['[1.0, "NaN"]']),
     "nested list": (pl.Series([[[1], []], None]), ["[[1], []]", None]),
     "struct": (
-        pl.Series([{"when": dt.datetime(2026, 1, 2), "who": {"name": "é", "cost": Decimal("1.10")}}]),
-        ['{"when": "2026-01-02 00:00:00", "who": {"name": "é", "cost": "1.10"}}'],
+        pl.Series([
+            {"when": dt.datetime(2026, 1, 2), "who": {"name": "é", "cost": Decimal("1.10")}}, None
+        ]),
+        ['{"when": "2026-01-02 00:00:00.000000", "who": {"name": "é", "cost": "1.10"}}', None],
+    ),
+    "nulls inside": (pl.Series([[{"a": None, "b": [None]}, None]]), [
+        '[{"a": null, "b": [null]}, null]',
+    ]),
+    "list of dates beyond Python": (
+        pl.Series([[3_000_000]], dtype=pl.List(pl.Int32)).cast(pl.List(pl.Date)),
+        ['["+10183-09-21"]'],
     ),
     "list of bytes": (pl.Series([[b"\x01"]]), ['["0x01"]']),
     "null": (pl.Series([None], dtype=pl.Null), [None]),
@@ -56,37 +72,76 @@ def refuse(constant: str) -> None:
     raise AssertionError(constant)
 
 
+LONG: dict[str, tuple[pl.Series, str]] = {
+    "string": (pl.Series(["é" * 2_000_000]), "é" * 200 + "… (2,000,000 characters)"),
+    "category": (pl.Series(["x" * 201], dtype=pl.Categorical), "x" * 200 + "… (201 characters)"),
+    "binary": (pl.Series([b"\xab" * 2_000_000]), f"0x{'ab' * 99}… (2,000,000 bytes)"),
+    "list": (pl.Series([range(100_000)], dtype=pl.List(pl.Int64)), "… (100,000 elements)"),
+    "list of one": (pl.Series([["x" * 300]]), "x" * 198 + "… (1 element)"),
+    "array": (pl.Series([[0] * 100], dtype=pl.Array(pl.Int8, 100)), "… (100 elements)"),
+    "struct": (pl.Series([{"a": {"b": [{"c": "x" * 999}]}, "d": 1}]), "x" * 178 + "… (2 fields)"),
+    "object": (pl.Series(["x" * 999], dtype=pl.Object), "x" * 200 + "… (999 characters)"),
+}
+"""For each kind of long value, how its cell ends."""
+
+
 @pytest.mark.parametrize(("series", "cells"), VALUES.values(), ids=VALUES)
-def test_render_frame(series: pl.Series, cells: list[object]) -> None:
-    rendered = render_frame(series.alias("a b").to_frame())
-    records = [dict(record.data) for record in rendered.records]
-    assert records == [{"a b": cell} for cell in cells]
-    assert json.loads(json.dumps(records), parse_constant=refuse) == records
-    (column,) = rendered.schema.columns
-    assert (column.name, column.type) == ("a b", str(series.dtype))
+def test_every_value_is_shown_exactly(series: pl.Series, cells: list[object]) -> None:
+    assert render_series(series) == cells
+    assert json.loads(json.dumps(cells), parse_constant=refuse) == cells
 
 
-def test_render_frame_without_rows_keeps_the_columns() -> None:
-    rendered = render_frame(pl.DataFrame(schema={"a": pl.Int64}))
-    assert [column.name for column in rendered.schema.columns] == ["a"]
-    assert not rendered.records
+@pytest.mark.parametrize(("series", "end"), LONG.values(), ids=LONG)
+def test_a_long_value_is_cut_and_says_how_long_it_was(series: pl.Series, end: str) -> None:
+    (cell,) = render_series(series)
+    assert isinstance(cell, str)
+    assert cell.endswith(end)
+    assert len(cell.rpartition("…")[0]) == MAX_CHARACTERS
 
 
-def test_render_rows_takes_any_value() -> None:
-    rendered = render_rows([{"a": 1, "b": float("nan")}, {"a": 2, "b": Decimal("1.0")}])
-    assert [dict(record.data) for record in rendered.records] == [
-        {"a": 1, "b": "NaN"},
-        {"a": 2, "b": "1.0"},
-    ]
+def test_a_value_of_the_greatest_length_is_whole() -> None:
+    series = pl.Series(["x" * MAX_CHARACTERS, "x" * (MAX_CHARACTERS + 1)])
+    whole, cut = render_series(series)
+    assert (whole, cut) == ("x" * 200, "x" * 200 + "… (201 characters)")
+    assert render_cell(b"x" * 99) == "0x" + "78" * 99
+    assert render_series(pl.Series([["x" * 196]])) == [f'["{"x" * 196}"]']
+
+
+@pytest.mark.parametrize(
+    "series", [pl.Series([["x" * 100_000] * 1000]), pl.Series([{"a": ["x" * 100_000] * 1000}])]
+)
+def test_of_a_long_value_only_the_beginning_becomes_python(series: pl.Series) -> None:
+    tracemalloc.start()
+    try:
+        render_series(series)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 200_000
+
+
+@pytest.mark.parametrize(("series", "cells"), VALUES.values(), ids=VALUES)
+def test_a_redacted_value_is_one_word_and_a_null_stays_null(
+    series: pl.Series, cells: list[object]
+) -> None:
+    assert render_redacted(series) == [None if cell is None else "redacted" for cell in cells]
+
+
+def test_a_dtype_shows_no_more_values_than_a_cell() -> None:
+    many = pl.Enum([str(number) for number in range(1000)])
+    assert render_dtype(many).endswith("… (6,907 characters)")
+    assert render_dtype(many, redacted=True) == "Enum"
 
 
 @pytest.mark.parametrize(
     ("value", "cell"),
     [
-        (dt.time(1, 2), "01:02:00"),
-        (dt.timedelta(minutes=1), "0:01:00"),
-        ({1: [None]}, '{"1": [null]}'),
+        (float("nan"), "NaN"),
+        (Decimal("1.0"), "1.0"),
+        (None, None),
+        (2**60, str(2**60)),
+        ("x" * 201, "x" * 200 + "… (201 characters)"),
     ],
 )
-def test_render_cell_for_values_inside_others(value: Any, cell: str) -> None:
+def test_render_cell_takes_what_python_has(value: Any, cell: str | None) -> None:
     assert render_cell(value) == cell

@@ -216,7 +216,7 @@ class Call:
 def call(asset: dg.AssetsDefinition, instance: dg.DagsterInstance) -> Call:
     found = Call()
 
-    def capture(frame: pl.DataFrame) -> None:
+    def capture(_key: dg.AssetKey, frame: pl.DataFrame) -> None:
         found.quarantine = frame
 
     token = direct_call.set(DirectCall(None, capture))

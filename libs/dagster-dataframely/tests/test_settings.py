@@ -22,6 +22,7 @@ VALUES: dict[str, tuple[object, str, object]] = {
     "statistics": (True, "False", False),
     "max_failure_samples": (7, "0", 0),
     "row_sample": (7, "12", 12),
+    "max_metadata_bytes": (7, "50000", 50_000),
     "engine": ("auto", "in-memory", "in-memory"),
     "quarantine_layout": ("columns", "list", "list"),
 }
@@ -33,6 +34,8 @@ WRONG: dict[str, list[tuple[object, str]]] = {
     "statistics": [("yes", "0"), (1, "")],
     "max_failure_samples": [(-1, "-1"), (True, "five"), (1.5, "1.5")],
     "row_sample": [("5", "٣")],
+    "max_metadata_bytes": [(-1, "200 kB")],
+    "redact": [("customer", ""), ([1], "customer,,email"), ([""], " , "), (1, ","), (b"a", ",a")],
     "engine": [("memory", "Streaming")],
     "quarantine_layout": [("rows", "LIST")],
     "temp_dir": [("", ""), ("/no/such/folder", "/no/such/folder"), (1, " ")],
@@ -41,7 +44,7 @@ WRONG: dict[str, list[tuple[object, str]]] = {
 
 
 def test_every_setting_is_tried_here() -> None:
-    assert set(WRONG) == set(SETTINGS) == {*VALUES, "temp_dir"}
+    assert set(WRONG) == set(SETTINGS) == {*VALUES, "temp_dir", "redact"}
 
 
 def test_defaults() -> None:
@@ -51,6 +54,8 @@ def test_defaults() -> None:
         statistics=True,
         max_failure_samples=5,
         row_sample=5,
+        max_metadata_bytes=200_000,
+        redact=frozenset(),
         temp_dir=None,
         engine=Engine.AUTO,
         quarantine_layout=QuarantineLayout.COLUMNS,

@@ -13,7 +13,7 @@ import pytest
 from dagster._core.decorator_utils import get_type_hints
 from dataframely._rule import RuleFactory
 
-from dagster_dataframely import _upstream
+from dagster_dataframely import _names, _upstream
 from dagster_dataframely._asset import REFUSED, DagsterArguments
 from dagster_dataframely._declared import MAX_KINDS
 
@@ -124,6 +124,58 @@ def test_an_io_managers_metadata_wins_over_a_materialize_result_but_not_over_the
         "result": "manager",
         "context": "context",
     }
+
+
+def test_what_a_manager_says_passes_through_the_output_context_that_the_step_makes() -> None:
+    """`rewriting_manager_metadata` relies on it; the metadata are stored in two events."""
+
+    class Manager(dg.IOManager):
+        def handle_output(self, context: dg.OutputContext, obj: int) -> None:
+            context.add_output_metadata({"said": obj})
+
+        def load_input(self, context: dg.InputContext) -> None: ...
+
+    @dg.multi_asset(outs={"one": dg.AssetOut(), "two": dg.AssetOut()})
+    def both(context: dg.AssetExecutionContext) -> Any:
+        key = dg.AssetKey("one")
+        with _upstream.rewriting_manager_metadata(
+            context, key, lambda said: dict.fromkeys(said, 0)
+        ):
+            yield dg.Output(1, "one")
+            yield dg.Output(2, "two")
+        assert "get_output_context" not in vars(context.get_step_execution_context())
+
+    result = dg.materialize([both], resources={"io_manager": Manager()})
+    materialized = [
+        event.metadata["said"].value for event in result.asset_materializations_for_node("both")
+    ]
+    handled: list[Any] = [
+        event.event_specific_data
+        for event in result.all_events
+        if event.event_type_value == "HANDLED_OUTPUT"
+    ]
+    assert materialized == [data.metadata["said"].value for data in handled] == [0, 2]
+
+
+@pytest.mark.io_managers
+def test_what_the_managers_of_dagster_polars_record_of_rows(tmp_path: Any) -> None:
+    """Two tables, under the keys that `row_sample` and `statistics` are about."""
+    from dagster_polars import PolarsParquetIOManager
+
+    @dg.asset
+    def orders() -> pl.DataFrame:
+        return pl.DataFrame({"a": [1]})
+
+    manager = PolarsParquetIOManager(base_dir=str(tmp_path))
+    result = dg.materialize([orders], resources={"io_manager": manager})
+    (event,) = result.asset_materializations_for_node("orders")
+    tables = {
+        key: [column.name for column in value.schema.columns]
+        for key, value in event.metadata.items()
+        if isinstance(value, dg.TableMetadataValue)
+    }
+    assert set(tables) == {_names.POLARS_ROWS, _names.POLARS_STATISTICS}
+    assert set(tables[_names.POLARS_STATISTICS]) == {"statistic", "a"}
 
 
 def test_a_failed_blocking_check_does_not_keep_the_table_from_being_written() -> None:

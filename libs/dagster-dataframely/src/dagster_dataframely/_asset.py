@@ -21,8 +21,8 @@ from dagster_dataframely._compute import (
 from dagster_dataframely._declared import description_of, kinds_of, metadata_of, one_switch
 from dagster_dataframely._names import CoercibleToAssetKey
 from dagster_dataframely._process import Declaration, Surroundings, process
-from dagster_dataframely._rules import read_schema
-from dagster_dataframely._settings import SETTINGS, SettingArguments, Settings
+from dagster_dataframely._rules import read_declared
+from dagster_dataframely._settings import SETTINGS, SettingArguments
 from dagster_dataframely._severities import Severity
 from dagster_dataframely._typed_inputs import output_type, typed_ins
 from dagster_dataframely._writers import DirectWriter
@@ -100,8 +100,9 @@ def asset(
         filter: Another word for `quarantine`.
         severities: `"error"` or `"warn"` by rule name (`amount|min`), over what the schema says.
         **arguments: The settings (`check_granularity`, `multi_column_rules`, `statistics`,
-            `max_failure_samples`, `row_sample`, `temp_dir`, `engine`, `quarantine_layout`), then
-            everything `@dg.asset` takes but `check_specs`, `output_required`, `dagster_type` and
+            `max_failure_samples`, `row_sample`, `max_metadata_bytes`, `redact`, `temp_dir`, `engine`,
+            `quarantine_layout`), then everything `@dg.asset` takes but `check_specs`,
+            `output_required`, `dagster_type` and
             `is_virtual`.
 
     Returns:
@@ -138,8 +139,7 @@ def asset(
         ```
     """
     _reject_refused(arguments)
-    rules = read_schema(schema, severities)
-    settings = Settings.resolve(arguments)
+    rules, settings = read_declared(schema, severities, arguments)
     has_quarantine = one_switch(quarantine, filter)
     given: dict[str, Any] = {k: v for k, v in arguments.items() if k not in SETTINGS}
 

@@ -1,59 +1,49 @@
-"""Polars values to the cells of a Dagster table, which must be strict JSON."""
+"""Polars values to the cells of a Dagster table: strict JSON, and no longer than a line."""
 
-import datetime as dt
 import decimal
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-import dagster as dg
 import polars as pl
 
 Cell = str | int | float | bool | None
+
+MAX_CHARACTERS = 200
+"""So much of one value is shown; what is longer says how long it was."""
+REDACTED = "redacted"
+"""Stands for each value that must not be shown."""
 
 _MAX_EXACT_INT = 2**53 - 1
 """Larger whole numbers lose digits where JSON is read as doubles, as in the Dagster UI."""
 
 
-def render_frame(frame: pl.DataFrame) -> dg.TableMetadataValue:
-    """Every row of a frame as a table; the caller bounds the rows."""
-    names = frame.columns
-    columns = [render_series(series) for series in frame.get_columns()]
-    records = [
-        dg.TableRecord(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)
-    ]
-    schema = dg.TableSchema(
-        [dg.TableColumn(name, type=str(dtype)) for name, dtype in frame.schema.items()]
-    )
-    return dg.TableMetadataValue(records=records, schema=schema)
-
-
 def render_series(series: pl.Series) -> list[Cell]:
     """Every value of a series; dates and times as Polars prints them.
 
-    Python's own dates end at year 9999 and its times at microseconds; Polars' do not.
+    Python's own dates end at year 9999 and its times at microseconds; Polars' do not. Of a long value
+    only the beginning is rendered, whether it is text, bytes or nested.
     """
     if series.dtype in (pl.Date, pl.Time, pl.Datetime):
         return series.dt.to_string("iso").to_list()
     if series.dtype == pl.Duration:
         return series.dt.to_string("polars").to_list()
+    if series.dtype in (pl.String, pl.Categorical, pl.Enum):
+        return _render_texts(series.cast(pl.String))
+    if series.dtype.is_nested():
+        return [_render_nested(series.slice(row, 1)) for row in range(series.len())]
     return [render_cell(value) for value in series.to_list()]
 
 
-def render_rows(rows: Sequence[Mapping[str, Any]]) -> dg.TableMetadataValue:
-    """Rows that all have the same names, as a table; there must be one at least."""
-    records = [
-        dg.TableRecord({name: render_cell(value) for name, value in row.items()}) for row in rows
-    ]
-    return dg.TableMetadataValue(
-        records=records, schema=dg.TableSchema([dg.TableColumn(name) for name in rows[0]])
-    )
+def render_redacted(series: pl.Series) -> list[Cell]:
+    """`redacted` for each value of a series; a null stays one."""
+    return [None if is_null else REDACTED for is_null in series.is_null()]
 
 
 def render_cell(value: Any) -> Cell:
-    """One value, exact: what JSON cannot hold becomes text."""
-    if value is None or isinstance(value, (bool, str)):
+    """One value, exact but for its length: what JSON cannot hold becomes text."""
+    if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
         return value if abs(value) <= _MAX_EXACT_INT else str(value)
@@ -61,21 +51,66 @@ def render_cell(value: Any) -> Cell:
         return value if math.isfinite(value) else _render_non_finite(value)
     if isinstance(value, decimal.Decimal):
         return f"{value:f}"
-    if isinstance(value, (dt.datetime, dt.date, dt.time)):
-        return value.isoformat(**({"sep": " "} if isinstance(value, dt.datetime) else {}))
     if isinstance(value, bytes):
-        return f"0x{value.hex()}"
-    if isinstance(value, (list, dict, pl.Series)):
-        return json.dumps(_render_nested(value), ensure_ascii=False, allow_nan=False)
-    return str(value)
+        shown = f"0x{value[: MAX_CHARACTERS // 2 - 1].hex()}"
+        return shown if len(shown) == 2 + 2 * len(value) else _cut(shown, len(value), "byte")
+    text = str(value)
+    shown = text[:MAX_CHARACTERS]
+    return shown if len(shown) == len(text) else _cut(shown, len(text), "character")
 
 
-def _render_nested(value: Any) -> Any:
-    if isinstance(value, (list, pl.Series)):
-        return [_render_nested(element) for element in value]
-    if isinstance(value, dict):
-        return {name: _render_nested(element) for name, element in value.items()}
-    return render_cell(value)
+def render_dtype(dtype: pl.DataType, *, redacted: bool = False) -> str:
+    """A dtype as Polars prints it; without what is inside, such as an Enum's values, if redacted."""
+    return str(dtype.base_type()) if redacted else str(render_cell(str(dtype)))
+
+
+def _render_texts(series: pl.Series) -> list[Cell]:
+    lengths = series.str.len_chars()
+    return [
+        text if text is None or length <= MAX_CHARACTERS else _cut(text, length, "character")
+        for text, length in zip(series.str.head(MAX_CHARACTERS), lengths, strict=True)
+    ]
+
+
+def _render_nested(series: pl.Series) -> Cell:
+    """The one value of a series of lists, arrays or structs, as JSON."""
+    if series.null_count():
+        return None
+    text = ""
+    for piece in _pieces(series):
+        text += piece
+        if len(text) > MAX_CHARACTERS:
+            break
+    else:
+        return text
+    shown = text[:MAX_CHARACTERS]
+    if isinstance(series.dtype, pl.Struct):
+        return _cut(shown, len(series.dtype.fields), "field")
+    return _cut(shown, series.item().len(), "element")
+
+
+def _pieces(series: pl.Series) -> Iterator[str]:
+    """The one value of a series as JSON, in pieces, so that a long one is not rendered to its end."""
+    if not series.dtype.is_nested() or series.null_count():
+        (cell,) = render_series(series)
+        yield json.dumps(cell, ensure_ascii=False, allow_nan=False)
+    elif isinstance(series.dtype, pl.Struct):
+        yield "{"
+        for number, field in enumerate(series.struct.fields):
+            yield f"{', ' if number else ''}{json.dumps(field, ensure_ascii=False)}: "
+            yield from _pieces(series.struct.field(field))
+        yield "}"
+    else:
+        elements = series.item()
+        yield "["
+        for number in range(elements.len()):
+            yield ", " if number else ""
+            yield from _pieces(elements.slice(number, 1))
+        yield "]"
+
+
+def _cut(shown: str, length: int, unit: str) -> str:
+    return f"{shown}… ({length:,} {unit}{'' if length == 1 else 's'})"
 
 
 def _render_non_finite(value: float) -> str:

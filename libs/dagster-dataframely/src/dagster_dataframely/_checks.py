@@ -8,10 +8,18 @@ import dagster as dg
 import polars as pl
 
 from dagster_dataframely import _names
-from dagster_dataframely._cells import render_frame, render_rows
 from dagster_dataframely._constraints import describe_expression
 from dagster_dataframely._rules import Rule, SchemaRules, reject_collisions
 from dagster_dataframely._settings import Granularity, MultiColumnRules, Settings
+from dagster_dataframely._tables import (
+    Table,
+    fit_names,
+    fit_tables,
+    most_room,
+    most_rows,
+    rows_table,
+    sample_table,
+)
 from dagster_dataframely._upstream import disable_dagster_warnings
 from dagster_dataframely._validation import Findings
 from dagster_dataframely.errors import ColumnMismatch
@@ -104,16 +112,22 @@ def build_group_spec(
 
 
 def columns_check_result(
-    asset_key: dg.AssetKey, mismatches: Sequence[ColumnMismatch], extra_columns: Sequence[str]
+    asset_key: dg.AssetKey,
+    mismatches: Sequence[ColumnMismatch],
+    extra_columns: Sequence[str],
+    settings: Settings,
 ) -> dg.AssetCheckResult:
-    """The result of the column-schema check; it passes where nothing mismatches."""
+    """The result of the column-schema check; it passes where nothing mismatches.
+
+    Its metadata takes an eighth of the budget.
+    """
+    room = settings.max_metadata_bytes // 16
     metadata: dict[str, Any] = {}
     if extra_columns:
-        metadata[_names.EXTRA_COLUMNS] = dg.MetadataValue.json(list(extra_columns))
+        metadata[_names.EXTRA_COLUMNS] = fit_names(extra_columns, room)
     if mismatches:
-        metadata[_names.COLUMN_ERRORS] = render_rows(
-            [{**m._asdict(), "found": m.found or "missing"} for m in mismatches]
-        )
+        rows = [{**m._asdict(), "found": m.found or "missing"} for m in mismatches]
+        metadata |= fit_tables({_names.COLUMN_ERRORS: rows_table(rows, "column")}, room)
     return dg.AssetCheckResult(
         passed=not mismatches,
         asset_key=asset_key,
@@ -126,6 +140,8 @@ def columns_check_result(
 def rule_check_results(
     groups: Sequence[CheckGroup],
     asset_key: dg.AssetKey,
+    rules: SchemaRules,
+    settings: Settings,
     verdict: Findings | None,
     severity_of: SeverityOf,
     metadata: Mapping[str, Any],
@@ -133,30 +149,82 @@ def rule_check_results(
     """One result for each group; without a verdict every check passes, over no rows.
 
     `metadata` is added to each result. A check that stands for several rules has the severity of the
-    worst of those that failed, or of the worst of all where it passes.
+    worst of those that failed, or of the worst of all where it passes. The samples of all checks take
+    three eighths of the budget.
     """
+    room = settings.max_metadata_bytes * 3 // 8
+    fitted = fit_tables(_samples(groups, rules, verdict, room) if verdict else {}, room)
     for group in groups:
         failed = verdict.failed(group.rules) if verdict else {}
         relevant = [rule for rule in group.rules if rule.name in failed] or group.rules
         severities = {severity_of(rule) for rule in relevant}
         error = dg.AssetCheckSeverity.ERROR
+        tables = {
+            key: fitted[group.check_name, key]
+            for key in (_names.FAILED_SAMPLE, _names.DUPLICATED_SAMPLE)
+            if (group.check_name, key) in fitted
+        }
         yield dg.AssetCheckResult(
             passed=not failed,
             asset_key=asset_key,
             check_name=group.check_name,
             severity=error if error in severities else dg.AssetCheckSeverity.WARN,
-            metadata={**_group_metadata(group, verdict, failed), **metadata},
+            metadata={**_group_metadata(group, verdict, failed), **tables, **metadata},
         )
+
+
+def _samples(
+    groups: Sequence[CheckGroup], rules: SchemaRules, verdict: Findings, room: int
+) -> dict[tuple[str, str], Table]:
+    """The first rows that fail, by check and metadata key; those of the most failures weigh most."""
+    sampled = {group.check_name: _sampled(group, verdict) for group in groups}
+    most = most_room(room, sum(map(bool, sampled.values())))
+    samples = {}
+    for group in groups:
+        if not (found := sampled[group.check_name]):
+            continue
+        weight = sum(verdict.counts[rule.name] for rule in found)
+        # Not every column of a wide table may fit: what the rules look at is kept longest.
+        looked_at = [name for rule in found for name in rule.expression.meta.root_names()]
+        first = [_names.RULE, *looked_at, *rules.primary_key]
+        frame = (
+            _labelled(found, verdict, most) if group.collapsed else verdict.samples[found[0].name]
+        )
+        table = sample_table(frame, rules.redacted, most, first, weight)
+        rows = sum(verdict.samples[rule.name].height for rule in found)
+        samples[group.check_name, _names.FAILED_SAMPLE] = replace(
+            table, more_rows=rows - len(table.rows)
+        )
+        if not group.collapsed and found[0].name in verdict.duplicates:
+            keys = verdict.duplicates[found[0].name].sample
+            samples[group.check_name, _names.DUPLICATED_SAMPLE] = sample_table(
+                keys, rules.redacted, most, weight=weight
+            )
+    return samples
+
+
+def _sampled(group: CheckGroup, verdict: Findings) -> list[Rule]:
+    """The rules of a check that there are failing rows of, the one that most rows fail first."""
+    nothing = pl.DataFrame()
+    rules = [r for r in group.rules if not verdict.samples.get(r.name, nothing).is_empty()]
+    return sorted(rules, key=lambda rule: -verdict.counts[rule.name])
+
+
+def _labelled(found: Sequence[Rule], verdict: Findings, room: int) -> pl.DataFrame:
+    """Failing rows of several rules, with the rule; as many of each where not all can fit."""
+    rows = most_rows(room, verdict.samples[found[0].name].width)
+    for_each = max(1, rows // len(found))
+    return pl.concat(
+        verdict.samples[rule.name]
+        .head(for_each)
+        .select(pl.lit(rule.name).alias(_names.RULE), pl.all())
+        for rule in found[:rows]
+    )
 
 
 def _group_metadata(
     group: CheckGroup, verdict: Findings | None, failed: Mapping[str, int]
 ) -> dict[str, Any]:
-    samples = {
-        name: verdict.samples[name]
-        for name in failed
-        if verdict is not None and name in verdict.samples and not verdict.samples[name].is_empty()
-    }
     if not group.collapsed:
         rule = group.rules[0]
         metadata: dict[str, Any] = {_names.FILTER: rule.name}
@@ -164,39 +232,19 @@ def _group_metadata(
             expression = describe_expression(rule.expression)
             metadata = {_names.RULE: rule.name, _names.RULE_EXPR: expression}
         metadata[_names.FAILED_COUNT] = failed.get(rule.name, 0)
-        if samples:
-            metadata[_names.FAILED_SAMPLE] = render_frame(samples[rule.name])
-        return metadata | _duplicates_metadata(rule, verdict)
-    metadata = {
-        _names.RULES: render_rows(
-            [
-                {
-                    "rule": rule.name,
-                    "expression": describe_expression(rule.expression),
-                    "failures": failed.get(rule.name, 0),
-                    "severity": rule.severity,
-                }
-                for rule in group.rules
-            ]
-        )
-    }
-    if samples:
-        labelled = [
-            frame.select(pl.lit(name).alias(_names.RULE), pl.all())
-            for name, frame in samples.items()
-        ]
-        metadata[_names.FAILED_SAMPLE] = render_frame(pl.concat(labelled))
-    return metadata
-
-
-def _duplicates_metadata(rule: Rule, verdict: Findings | None) -> dict[str, Any]:
-    """The number of keys that occur more than once, 0 included, and how often the first of them do."""
-    if not rule.wants_unique:
-        return {}
-    found = None if verdict is None else verdict.duplicates.get(rule.name)
-    if found is None:
-        return {_names.DUPLICATED_KEYS: 0}
-    metadata: dict[str, Any] = {_names.DUPLICATED_KEYS: found.keys}
-    if not found.sample.is_empty():
-        metadata[_names.DUPLICATED_SAMPLE] = render_frame(found.sample)
-    return metadata
+        duplicates = verdict.duplicates if verdict else {}
+        if rule.name in duplicates:
+            metadata[_names.DUPLICATED_KEYS] = duplicates[rule.name].keys
+        elif rule.wants_unique and not failed:
+            metadata[_names.DUPLICATED_KEYS] = 0
+        return metadata
+    rows = [
+        {
+            "rule": rule.name,
+            "expression": describe_expression(rule.expression),
+            "failures": failed.get(rule.name, 0),
+            "severity": rule.severity,
+        }
+        for rule in group.rules
+    ]
+    return {_names.RULES: rows_table(rows).whole()}

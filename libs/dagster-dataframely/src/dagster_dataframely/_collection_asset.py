@@ -1,6 +1,6 @@
 """The decorator for a collection: one function, an asset for each member."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict, Unpack
@@ -23,7 +23,12 @@ from dagster_dataframely._compute import (
 from dagster_dataframely._declared import description_of, kinds_of, metadata_of, one_switch
 from dagster_dataframely._process import Declaration, Surroundings
 from dagster_dataframely._quarantine import quarantine_beside
-from dagster_dataframely._rules import SchemaRules, read_schema, reject_collisions
+from dagster_dataframely._rules import (
+    SchemaRules,
+    read_schema,
+    reject_collisions,
+    reject_unknown_columns,
+)
 from dagster_dataframely._settings import SETTINGS, QuarantineLayout, SettingArguments, Settings
 from dagster_dataframely._severities import Severity
 from dagster_dataframely._typed_inputs import lazy_output_type, typed_ins
@@ -162,8 +167,10 @@ def collection_asset(
         if argument in REFUSED:
             raise InvalidArgumentError(argument, REFUSED[argument])
     has_quarantine = one_switch(quarantine, filter)
-    rules, schemas = _read(collection, severities or {})
     settings = Settings.resolve(arguments)
+    rules, schemas = _read(collection, severities or {}, settings.redact)
+    columns = [name for schema in schemas.values() for name in schema.columns]
+    reject_unknown_columns(arguments, rules.name, columns)
     outs = arguments.get("outs") or {}
     _reject_unknown("outs", rules, outs)
     members = {
@@ -279,7 +286,9 @@ class _Declared:
 
 
 def _read(
-    collection: object, severities: Mapping[str, Severity | Mapping[str, Severity]]
+    collection: object,
+    severities: Mapping[str, Severity | Mapping[str, Severity]],
+    redact: Collection[str],
 ) -> tuple[CollectionRules, dict[str, SchemaRules]]:
     """The collection and the schemas of its members, with their severities."""
     of_filters = {k: v for k, v in severities.items() if not isinstance(v, Mapping)}
@@ -287,7 +296,8 @@ def _read(
     rules = read_collection(collection, severities=of_filters, propagation=True)
     _reject_unknown("severities", rules, of_members)
     schemas = {
-        name: read_schema(schema, of_members.get(name)) for name, schema in rules.schemas.items()
+        name: read_schema(schema, of_members.get(name), redact)
+        for name, schema in rules.schemas.items()
     }
     return rules, schemas
 

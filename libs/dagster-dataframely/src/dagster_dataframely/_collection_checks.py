@@ -1,6 +1,6 @@
 """The filters of a collection as checks of the assets that hold its members."""
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Unpack
@@ -17,7 +17,7 @@ from dagster_dataframely._process import (
     column_schema_error,
     own_severity,
 )
-from dagster_dataframely._rules import Rule, read_schema
+from dagster_dataframely._rules import Rule, read_schema, reject_unknown_columns
 from dagster_dataframely._settings import Settings
 from dagster_dataframely._severities import Severity
 from dagster_dataframely._stored import (
@@ -44,6 +44,8 @@ class CollectionCheckArguments(CheckArguments, total=False):
     """What `build_collection_checks` takes beside the arguments in its signature."""
 
     max_failure_samples: int | None
+    max_metadata_bytes: int | None
+    redact: Collection[str] | None
 
 
 def build_collection_checks(
@@ -76,8 +78,9 @@ def build_collection_checks(
         severities: The same by filter name, over `severity`.
         cast: Cast each member with its `Schema.cast` first, where columns have other dtypes that can
             be cast, as a database's have; a value that cannot fails the run.
-        **arguments: The setting `max_failure_samples`, then `name` (of the op),
-            `automation_condition`, `op_tags`, `pool` and `retry_policy`, as for Dagster's own checks.
+        **arguments: The settings `max_failure_samples`, `max_metadata_bytes` and `redact`, which names
+            columns of any member, then `name` (of the op), `automation_condition`, `op_tags`, `pool`
+            and `retry_policy`, as for Dagster's own checks.
 
     Returns:
         One `dg.multi_asset_check` that can be subset.
@@ -140,9 +143,13 @@ def build_collection_checks(
     stored = _describe_members(rules, members)
     settings = Settings.resolve(arguments)
     declarations = {
-        name: Declaration(asset.key, read_schema(rules.schemas[name]), settings)
+        name: Declaration(
+            asset.key, read_schema(rules.schemas[name], redact=settings.redact), settings
+        )
         for name, asset in stored.items()
     }
+    columns = {column: None for member in declarations.values() for column in member.rules.columns}
+    reject_unknown_columns(arguments, rules.name, columns)
 
     @dg.multi_asset_check(
         name=arguments.get("name") or f"{rules.name}__collection_checks",
@@ -219,7 +226,7 @@ class _Run:
             yield from report(self.context, self.checks(whole), partial(self.evaluate, whole))
         elif whole:
             # The run may have a partition, which is not one of these members'.
-            for result in self.evaluate(whole, None):
+            for result in self.evaluate(whole, None, 1):
                 yield evaluation_of_partition(self.context, result, None)
 
     def wanted(self, members: Set[str]) -> dict[str, list[Rule]]:
@@ -244,15 +251,18 @@ class _Run:
         ]
 
     def evaluate(
-        self, wanted: Mapping[str, Sequence[Rule]], partition_key: str | None
+        self, wanted: Mapping[str, Sequence[Rule]], partition_key: str | None, partitions: int
     ) -> Iterator[dg.AssetCheckResult]:
-        """The results for a partition of the members that have any, or for all of them whole."""
+        """The results for one of so many partitions of the members that have any, or for them whole."""
         frames = {name: self.read(name, partition_key) for name in self.members}
         sample = next(iter(self.members.values())).settings.max_failure_samples
         for name, findings in evaluate_filters(self.rules, frames, wanted, sample).items():
             groups = [single_group(rule) for rule in wanted[name]]
-            key = self.members[name].asset_key
-            yield from rule_check_results(groups, key, findings, own_severity, {})
+            member = self.members[name]
+            settings = member.settings.shared(partitions)
+            yield from rule_check_results(
+                groups, member.asset_key, member.rules, settings, findings, own_severity, {}
+            )
 
     def read(self, name: str, partition_key: str | None) -> pl.LazyFrame:
         """A member in a partition, or all of it; one without partitions is the same in each."""

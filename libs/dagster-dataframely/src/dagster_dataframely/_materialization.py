@@ -1,30 +1,64 @@
 """What a materialization records: row counts, samples, statistics, and where the error rows are."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import dagster as dg
 import polars as pl
 
 from dagster_dataframely import _names
-from dagster_dataframely._cells import render_frame, render_rows
 from dagster_dataframely._columns import table_schema
 from dagster_dataframely._rules import SchemaRules
 from dagster_dataframely._settings import Settings
 from dagster_dataframely._statistics import describe_families
+from dagster_dataframely._tables import Table, fit_tables, given_table, rows_table, sample_table
 from dagster_dataframely._validation import Verdict, rule_combinations
+
+
+def fit_metadata(metadata: Mapping[str, Any], settings: Settings, copies: int) -> dict[str, Any]:
+    """The metadata with its tables in three eighths of the budget.
+
+    Dagster stores it several times: with the output, and with each materialization (1.13).
+    """
+    tables = {key: value for key, value in metadata.items() if isinstance(value, Table)}
+    return {**metadata, **fit_tables(tables, settings.max_metadata_bytes * 3 // 8 // copies)}
+
+
+def fit_manager_metadata(
+    metadata: Mapping[str, Any], rules: SchemaRules, settings: Settings, copies: int
+) -> dict[str, Any]:
+    """What an IO manager says, with its tables redacted, cut, and in an eighth of the budget.
+
+    The managers of dagster-polars record rows and minima and maxima of a data frame (0.27.12), which
+    the settings are about too. Where columns are redacted, a table without these columns tells of them
+    in a way that is not known, and is left out.
+    """
+    wanted = {
+        _names.POLARS_ROWS: settings.row_sample > 0,
+        _names.POLARS_STATISTICS: settings.statistics,
+    }
+    kept = {key: value for key, value in metadata.items() if wanted.get(key, True)}
+    tables = {}
+    for key, value in kept.items():
+        if isinstance(value, dg.TableMetadataValue):
+            if rules.redacted <= {column.name for column in value.schema.columns}:
+                tables[key] = given_table(value, rules.redacted)
+            else:
+                kept[key] = "Left out, since columns are redacted."
+    return {**kept, **fit_tables(tables, settings.max_metadata_bytes // 8 // copies)}
 
 
 def materialization_metadata(
     rules: SchemaRules, settings: Settings, verdict: Verdict[Any], *, partitioned: bool
 ) -> dict[str, Any]:
-    """What is recorded about the rows that are written, on clean runs too."""
+    """What is recorded about the rows that are written, on clean runs too; tables to be fitted."""
     metadata: dict[str, Any] = {_names.COLUMN_SCHEMA: table_schema(rules), **row_counts(verdict)}
     if partitioned:
         metadata[_names.PARTITION_ROW_COUNT] = verdict.survivor_count
-    metadata |= _sample(_names.VALID_SAMPLE, verdict.survivors, settings)
+    metadata |= _sample(_names.VALID_SAMPLE, verdict.survivors, rules, settings)
     if settings.statistics:
-        for family, rows in describe_families(verdict.survivors).items():
-            metadata[f"{_names.VALID_STATS}/{family}"] = render_rows(rows)
+        for family, rows in describe_families(verdict.survivors, rules.redacted).items():
+            metadata[f"{_names.VALID_STATS}/{family}"] = rows_table(rows, "column")
     return metadata
 
 
@@ -46,7 +80,7 @@ def quarantine_metadata(
     quarantined: pl.DataFrame | pl.LazyFrame,
     address: str,
 ) -> dict[str, Any]:
-    """What is recorded about error rows that are in the quarantine."""
+    """What is recorded about error rows that are in the quarantine; tables to be fitted."""
     combinations = [
         {"rules": ", ".join(names), "rows": rows}
         for names, rows in rule_combinations(verdict.error_rows, rules)
@@ -54,11 +88,23 @@ def quarantine_metadata(
     return {
         _names.QUARANTINE_ADDRESS: dg.MetadataValue.text(address),
         _names.INVALID_COUNT: verdict.error_count,
-        _names.INVALID_BY_RULES: render_rows(combinations),
-        **_sample(_names.INVALID_SAMPLE, quarantined, settings),
+        _names.INVALID_BY_RULES: rows_table(combinations, "set", total="rows"),
+        **_sample(_names.INVALID_SAMPLE, quarantined, rules, settings),
     }
 
 
-def _sample(key: str, frame: pl.DataFrame | pl.LazyFrame, settings: Settings) -> dict[str, Any]:
+def _sample(
+    key: str, frame: pl.DataFrame | pl.LazyFrame, rules: SchemaRules, settings: Settings
+) -> dict[str, Any]:
     rows = frame.lazy().head(settings.row_sample).collect(engine="streaming")
-    return {} if rows.is_empty() else {key: render_frame(rows)}
+    if rows.is_empty():
+        return {}
+    # A wide table may not fit: its key and what is wrong with the rows are kept longest.
+    rule_columns = {rule.check_name for rule in rules.rules}
+    failed = [
+        name
+        for name in rows.columns
+        if name not in rules.columns and (name not in rule_columns or _names.INVALID in rows[name])
+    ]
+    first = [*rules.primary_key, *failed]
+    return {key: sample_table(rows, rules.redacted, settings.max_metadata_bytes, first)}

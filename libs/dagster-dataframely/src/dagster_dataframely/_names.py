@@ -30,6 +30,8 @@ EXTRA_COLUMNS = "dy_extra_columns"
 EVALUATED_TOGETHER = "dy_evaluated_together"
 PARTITIONS = "dy_partitions"
 FAILED_PARTITIONS = "dy_failed_partitions"
+NOT_REPEATED = (FAILED_SAMPLE, DUPLICATED_SAMPLE, COLUMN_ERRORS, EXTRA_COLUMNS)
+"""What a run over several partitions records once, and not for each of them."""
 
 COLUMN_SCHEMA = "dagster/column_schema"
 ROW_COUNT = "dagster/row_count"
@@ -50,6 +52,11 @@ QUARANTINE_OF = "dataframely/quarantine_of"
 
 QUARANTINE_LAYOUT = "dataframely/quarantine_layout"
 """On an asset's definition, where its quarantine has another layout than the default."""
+POLARS_ROWS, POLARS_STATISTICS = "table", "stats"
+"""Where the IO managers of dagster-polars record rows and minima and maxima (0.27.12)."""
+
+VALID, INVALID, UNKNOWN = "valid", "invalid", "unknown"
+"""What a rule column of a quarantine reads."""
 
 QUARANTINE_SUFFIX = "_quarantine"
 FAILED_RULES = "dy_failed_rules"

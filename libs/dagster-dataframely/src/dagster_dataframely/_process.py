@@ -25,7 +25,12 @@ from dagster_dataframely._handover import (
     takes_lists,
     to_data_frame,
 )
-from dagster_dataframely._materialization import materialization_metadata, quarantine_metadata
+from dagster_dataframely._materialization import (
+    fit_manager_metadata,
+    fit_metadata,
+    materialization_metadata,
+    quarantine_metadata,
+)
 from dagster_dataframely._quarantine import quarantine_frame
 from dagster_dataframely._ranges import PartitionRange
 from dagster_dataframely._returned import Returned, unpack
@@ -33,7 +38,7 @@ from dagster_dataframely._rules import Rule, SchemaRules
 from dagster_dataframely._settings import Engine, Settings
 from dagster_dataframely._staging import stage_rows, staging_folder
 from dagster_dataframely._streaming import evaluate_plan
-from dagster_dataframely._upstream import current_run_context
+from dagster_dataframely._upstream import current_run_context, rewriting_manager_metadata
 from dagster_dataframely._validation import Verdict, evaluate, in_one_chunk
 from dagster_dataframely._writers import ClearingWriter, QuarantineWriter
 from dagster_dataframely.errors import (
@@ -70,7 +75,15 @@ class Declaration:
         metadata: Mapping[str, Any] | None = None,
     ) -> Iterator[dg.AssetCheckResult]:
         """A result for every rule check."""
-        return rule_check_results(self.groups, self.asset_key, verdict, severity_of, metadata or {})
+        return rule_check_results(
+            self.groups,
+            self.asset_key,
+            self.rules,
+            self.settings,
+            verdict,
+            severity_of,
+            metadata or {},
+        )
 
 
 @dataclass(frozen=True)
@@ -139,7 +152,7 @@ def process(
 
 def skip(declaration: Declaration, surroundings: Surroundings) -> Iterator[AssetYield]:
     """The exit of a run that has no table: every check passes, over no rows."""
-    passed = columns_check_result(declaration.asset_key, [], [])
+    passed = columns_check_result(declaration.asset_key, [], [], declaration.settings)
     yield from _report(declaration, passed, None, surroundings, own_severity)
 
 
@@ -309,31 +322,48 @@ def _materialize(
     """Goes before the check results: Dagster ties each to the latest materialization (1.13)."""
     declaration, result = judged.declaration, judged.result
     verdict, surroundings = judged.verdict, judged.surroundings
+    settings = declaration.settings
     own = materialization_metadata(
-        declaration.rules,
-        declaration.settings,
-        verdict,
-        partitioned=surroundings.partition_key is not None,
+        declaration.rules, settings, verdict, partitioned=surroundings.partition_key is not None
     )
-    run_context = current_run_context(declaration.asset_key)
-    if run_context is not None:
-        # An IO manager's own column schema, which has no constraints, would replace the one in a
-        # `MaterializeResult`; nothing replaces what the context is told (1.13).
-        column_schema = {_names.COLUMN_SCHEMA: own[_names.COLUMN_SCHEMA]}
-        run_context.add_asset_metadata(column_schema, asset_key=declaration.asset_key)
+    copies = 2  # Dagster stores it with the output too, and for each of several partitions (1.13).
     if (together := surroundings.partition_range) is not None:
         together.record_row_counts(together.split(verdict, declaration.rules))
+        copies = 1 + len(together.keys)
+    own = fit_metadata({**own, **metadata}, settings, copies)
     start = time.monotonic()
-    yield dg.MaterializeResult(
-        asset_key=declaration.asset_key,
-        value=surroundings.hand_over(verdict.survivors),
-        metadata={**result.metadata, **own, **metadata},
-        tags=result.tags,
-        data_version=result.data_version,
-    )
+    with _beside_the_manager(declaration, own, copies):
+        yield dg.MaterializeResult(
+            asset_key=declaration.asset_key,
+            value=surroundings.hand_over(verdict.survivors),
+            metadata={**result.metadata, **own},
+            tags=result.tags,
+            data_version=result.data_version,
+        )
     # Dagster comes back for the next event when the IO manager has written.
     seconds = time.monotonic() - start
     surroundings.log(f"Surviving rows handed over: {verdict.survivor_count:,}, in {seconds:.1f} s.")
+
+
+@contextmanager
+def _beside_the_manager(
+    declaration: Declaration, own: Mapping[str, Any], copies: int
+) -> Iterator[None]:
+    """In a run, keep the column schema over the IO manager's, and the tables it records in bounds."""
+    context, asset_key = current_run_context(declaration.asset_key), declaration.asset_key
+    if context is None:
+        yield
+        return
+
+    def fit(metadata: Mapping[str, Any]) -> dict[str, Any]:
+        return fit_manager_metadata(metadata, declaration.rules, declaration.settings, copies)
+
+    # An IO manager's own column schema, which has no constraints, would replace the one in a
+    # `MaterializeResult`; nothing replaces what the context is told (1.13).
+    column_schema = {_names.COLUMN_SCHEMA: own[_names.COLUMN_SCHEMA]}
+    context.add_asset_metadata(column_schema, asset_key=asset_key)
+    with rewriting_manager_metadata(context, asset_key, fit):
+        yield
 
 
 def _abort(
@@ -373,6 +403,7 @@ def check_columns(
         declaration.asset_key,
         declaration.rules.mismatches(found),
         [name for name in found if name not in declaration.rules.columns],
+        declaration.settings,
     )
 
 

@@ -12,12 +12,9 @@ import polars as pl
 from dagster_dataframely import _names
 from dagster_dataframely._columns import column_tags
 from dagster_dataframely._constraints import describe_dtype
-from dagster_dataframely._names import CoercibleToAssetKey
+from dagster_dataframely._names import INVALID, UNKNOWN, VALID, CoercibleToAssetKey
 from dagster_dataframely._rules import Rule, SchemaRules, read_schema
 from dagster_dataframely._settings import QuarantineLayout, Settings
-
-VALID, INVALID, UNKNOWN = "valid", "invalid", "unknown"
-"""What a rule column of a quarantine reads."""
 
 
 def quarantine_frame[Frame: (pl.DataFrame, pl.LazyFrame)](

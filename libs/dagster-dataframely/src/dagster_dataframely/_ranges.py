@@ -47,7 +47,8 @@ class PartitionRange:
             return self.undivided
         label = self._label(verdict.flagged.collect_schema())
         if label is None:
-            return [(key, verdict) for key in self.keys]
+            whole = replace(verdict, samples={})
+            return [(key, whole) for key in self.keys]
         found = _count(verdict.flagged.lazy(), rules, label)
         nothing = dict.fromkeys([_ROWS, _SURVIVORS, *(rule.name for rule in rules.row_rules)], 0)
         return [(key, _part(verdict, rules, found.get(key, nothing))) for key in self.keys]
@@ -63,18 +64,21 @@ class PartitionRange:
         """Evaluate each check for each partition.
 
         An `AssetCheckResult` of such a run carries no partition, and Dagster would leave the check of
-        each partition planned for ever (1.13).
+        each partition planned for ever (1.13). That result has the tables; they are not repeated.
         """
         together = {}
         if len({id(verdict) for _, verdict in parts}) < len(parts):
             together = {_names.EVALUATED_TOGETHER: f"{self.keys[0]} to {self.keys[-1]}"}
         for key, verdict in parts:
             for result in checks(verdict):
+                metadata = {
+                    k: v for k, v in result.metadata.items() if k not in _names.NOT_REPEATED
+                }
                 evaluation = dg.AssetCheckEvaluation(
                     asset_key=self.asset_key,
                     check_name=result.check_name or "",
                     passed=result.passed,
-                    metadata={**result.metadata, **together},
+                    metadata={**metadata, **together},
                     severity=result.severity,
                     partition=key,
                 )

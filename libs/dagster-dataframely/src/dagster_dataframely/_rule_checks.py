@@ -17,8 +17,8 @@ from dagster_dataframely._process import (
     own_severity,
     verdict_of,
 )
-from dagster_dataframely._rules import read_schema
-from dagster_dataframely._settings import SettingArguments, Settings
+from dagster_dataframely._rules import read_declared
+from dagster_dataframely._settings import SettingArguments
 from dagster_dataframely._severities import Severity
 from dagster_dataframely._stored import (
     CheckableAsset,
@@ -104,8 +104,8 @@ def build_rule_checks(
         ```
     """
     stored = describe_stored(asset, partitions_def)
-    rules = read_schema(schema, severities)
-    declared = Declaration(stored.key, rules, Settings.resolve(arguments))
+    rules, settings = read_declared(schema, severities, arguments)
+    declared = Declaration(stored.key, rules, settings)
     specs = build_check_specs(rules, declared.groups, stored.key, stored.partitions_def)
     taken = any(spec.name in stored.check_names for spec in specs)
     rename: Callable[[str], str] = _names.stored_check_name if taken else str
@@ -121,11 +121,11 @@ def build_rule_checks(
     def rule_checks(context: dg.AssetCheckExecutionContext) -> Iterator[CheckYield]:
         # Dagster can give checks another key after they are made (`load_asset_checks_from_modules`).
         key = context.check_specs[0].asset_key
-        declaration = replace(declared, asset_key=key)
         checks = selected_checks(context)
         wanted = {spec.name for spec in specs if dg.AssetCheckKey(key, rename(spec.name)) in checks}
 
-        def evaluate(partition_key: str | None) -> Iterator[dg.AssetCheckResult]:
+        def evaluate(partition_key: str | None, partitions: int) -> Iterator[dg.AssetCheckResult]:
+            declaration = replace(declared, asset_key=key, settings=settings.shared(partitions))
             frame = read_stored(context, key, partition_key)
             if cast and rules.is_castable(frame.collect_schema()):
                 frame = schema.cast(frame)

@@ -1,7 +1,7 @@
 """Reads a schema once into a frozen, checked `SchemaRules`, which every other module takes."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
@@ -16,6 +16,7 @@ from dagster_dataframely._constraints import (
     describe_expression,
     describe_function,
 )
+from dagster_dataframely._settings import Settings
 from dagster_dataframely._severities import Severity, declared_on_column, declared_on_rule
 from dagster_dataframely._upstream import rule_factories, schema_rule_expressions
 from dagster_dataframely.errors import (
@@ -24,6 +25,7 @@ from dagster_dataframely.errors import (
     ColumnMismatch,
     InvalidRuleError,
     InvalidSchemaError,
+    InvalidSettingError,
     InvalidSeverityError,
     ReservedColumnError,
 )
@@ -81,6 +83,8 @@ class SchemaRules:
     schema: type[dy.Schema]
     columns: Mapping[str, dy.Column]
     rules: tuple[Rule, ...]
+    redacted: frozenset[str] = frozenset()
+    """The columns whose values must not be shown anywhere but in the stored rows."""
 
     @property
     def name(self) -> str:
@@ -144,10 +148,13 @@ class SchemaRules:
 
     def mismatches(self, found: Mapping[str, pl.DataType]) -> list[ColumnMismatch]:
         """Every declared column that is missing or has another dtype, in the schema's order."""
+        # What is inside a dtype can be values: an Enum's are its categories.
+        shown = {
+            name: str(dtype.base_type() if name in self.redacted else dtype)
+            for name, dtype in found.items()
+        }
         return [
-            ColumnMismatch(
-                name, describe_dtype(column), str(found[name]) if name in found else None
-            )
+            ColumnMismatch(name, describe_dtype(column), shown.get(name))
             for name, column in self.columns.items()
             if name not in found or not column.validate_dtype(found[name])
         ]
@@ -161,8 +168,15 @@ class SchemaRules:
         return True
 
 
-def read_schema(schema: object, severities: Mapping[str, Severity] | None = None) -> SchemaRules:
-    """Read a schema; anything about it that cannot work on an asset raises here, at definition."""
+def read_schema(
+    schema: object,
+    severities: Mapping[str, Severity] | None = None,
+    redact: Collection[str] = (),
+) -> SchemaRules:
+    """Read a schema; anything about it that cannot work on an asset raises here, at definition.
+
+    Columns that the schema marks as personal are redacted, and those of `redact` that it has.
+    """
     schema, columns = _checked_schema(schema)
     if reserved := [name for name in columns if name.startswith(_names.COLUMN_PREFIX)]:
         raise ReservedColumnError(schema.__name__, reserved)
@@ -176,7 +190,37 @@ def read_schema(schema: object, severities: Mapping[str, Severity] | None = None
     dtypes = {name: column.dtype for name, column in columns.items()}
     rules = [_completed(rule, checked[rule.name], dtypes) for rule in rules]
     reject_collisions(schema, ((rule.check_name, rule.name) for rule in rules))
-    return SchemaRules(schema=schema, columns=columns, rules=tuple(rules))
+    redacted = frozenset(
+        name for name, column in columns.items() if name in redact or _is_personal(column)
+    )
+    return SchemaRules(schema=schema, columns=columns, rules=tuple(rules), redacted=redacted)
+
+
+def read_declared(
+    schema: object, severities: Mapping[str, Severity] | None, arguments: Mapping[str, Any]
+) -> tuple[SchemaRules, Settings]:
+    """Read a schema and the settings that come with it."""
+    settings = Settings.resolve(arguments)
+    rules = read_schema(schema, severities, settings.redact)
+    reject_unknown_columns(arguments, rules.name, rules.columns)
+    return rules, settings
+
+
+def reject_unknown_columns(
+    arguments: Mapping[str, Any], declared: str, columns: Collection[str]
+) -> None:
+    """Raise where the argument `redact` names what is no column; its variable may."""
+    if unknown := sorted(set(arguments.get("redact") or ()) - set(columns)):
+        allowed = f"columns of {declared}: {', '.join(columns)}"
+        raise InvalidSettingError("redact", unknown, "the argument", allowed)
+
+
+def _is_personal(column: dy.Column) -> bool:
+    """Whether a column is marked `pii`, or one inside of it is."""
+    if (column.metadata or {}).get("pii"):
+        return True
+    inner = getattr(column, "inner", None) or {}
+    return any(map(_is_personal, inner.values() if isinstance(inner, Mapping) else [inner]))
 
 
 def reject_collisions(schema: type[dy.Schema], names: Iterable[tuple[str, str]]) -> None:

@@ -1,8 +1,8 @@
 """Settings: default, then environment, then argument; each checked where it enters."""
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, TypedDict
@@ -61,6 +61,8 @@ class SettingArguments(TypedDict, total=False):
     statistics: bool | None
     max_failure_samples: int | None
     row_sample: int | None
+    max_metadata_bytes: int | None
+    redact: Collection[str] | None
     temp_dir: str | os.PathLike[str] | None
     engine: Literal["auto", "in-memory", "streaming"] | None
     quarantine_layout: Literal["columns", "list"] | None
@@ -75,21 +77,30 @@ class Settings:
     statistics: bool = True
     max_failure_samples: int = 5
     row_sample: int = 5
+    max_metadata_bytes: int = 200_000
+    redact: frozenset[str] = frozenset()
     temp_dir: Path | None = None
     engine: Engine = Engine.AUTO
     quarantine_layout: QuarantineLayout = QuarantineLayout.COLUMNS
 
     @classmethod
     def resolve(cls, arguments: Mapping[str, Any]) -> "Settings":
-        """Take each setting from the argument, else the environment, else the default."""
+        """Take each setting from the argument, else the environment, else the default.
+
+        `redact` is taken from both: what a deployment hides, an argument does not show again.
+        """
         values: dict[str, Any] = {}
         for name, setting in SETTINGS.items():
-            variable = ENVIRONMENT_PREFIX + name.upper()
             if (value := arguments.get(name)) is not None:
                 values[name] = setting.check(name, value, "the argument")
-            elif (text := os.environ.get(variable)) is not None:
-                values[name] = setting.check(name, setting.from_text(text), f"`{variable}`")
-        return cls(**values)
+            elif (value := setting.in_environment(name)) is not None:
+                values[name] = value
+        everywhere = SETTINGS["redact"].in_environment("redact") or frozenset()
+        return cls(**{**values, "redact": values.get("redact", frozenset()) | everywhere})
+
+    def shared(self, parts: int) -> "Settings":
+        """These settings for one of several parts of a run that share its byte budget."""
+        return replace(self, max_metadata_bytes=self.max_metadata_bytes // parts)
 
 
 @dataclass(frozen=True)
@@ -105,6 +116,12 @@ class _Setting:
             return self.parse(value)
         except ValueError:
             raise InvalidSettingError(name, value, source, self.allowed) from None
+
+    def in_environment(self, name: str) -> Any:
+        """The value of the setting's variable, or `None` where it is not set."""
+        variable = ENVIRONMENT_PREFIX + name.upper()
+        text = os.environ.get(variable)
+        return None if text is None else self.check(name, self.from_text(text), f"`{variable}`")
 
 
 def quarantine_dir() -> UPath | None:
@@ -139,6 +156,18 @@ def _count_from_text(text: str) -> int | str:
     return int(text) if text.isascii() and text.isdecimal() else text
 
 
+def _parse_names(value: object) -> frozenset[str]:
+    # A text is a collection too, of its characters.
+    names = value if isinstance(value, Collection) and not isinstance(value, (str, bytes)) else [""]
+    if not all(isinstance(name, str) and name for name in names):
+        raise ValueError
+    return frozenset(names)
+
+
+def _names_from_text(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
 def _parse_directory(value: object) -> Path:
     if isinstance(value, (str, os.PathLike)):
         path = Path(os.fspath(value))
@@ -156,6 +185,12 @@ SETTINGS: Mapping[str, _Setting] = {
     "statistics": _FLAG,
     "max_failure_samples": _COUNT,
     "row_sample": _COUNT,
+    "max_metadata_bytes": _COUNT,
+    "redact": _Setting(
+        _parse_names,
+        "a list of column names; in the variable, with commas between",
+        _names_from_text,
+    ),
     "temp_dir": _Setting(_parse_directory, "the path of an existing directory"),
     "engine": _Setting(Engine, "`auto`, `in-memory` or `streaming`"),
     "quarantine_layout": _Setting(QuarantineLayout, "`columns` or `list`"),

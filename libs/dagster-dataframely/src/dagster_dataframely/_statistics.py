@@ -1,28 +1,33 @@
 """A frame to one table of statistics for each dtype family."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 import polars as pl
 from polars import selectors as cs
 
-from dagster_dataframely._cells import Cell, render_series
+from dagster_dataframely._cells import REDACTED, Cell, render_series
 
 _BINS = 8
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _HISTOGRAM = "histogram"
 _LOW, _HIGH = "lowest finite", "highest finite"
+_TELLS_NO_VALUE = ("count", "nulls")
+"""The statistics of a redacted column; the others are not computed."""
 _SLOTS = 2**22
 """Of linear counting: 40 MB at most, and within 1 % for up to ten times as many values."""
 _EXACT = 1_000_000
 """Up to about so many distinct strings are counted exactly, in a second query."""
 
 
-def describe_families(frame: pl.DataFrame | pl.LazyFrame) -> dict[str, list[dict[str, Cell]]]:
+def describe_families(
+    frame: pl.DataFrame | pl.LazyFrame, redacted: Collection[str] = ()
+) -> dict[str, list[dict[str, Cell]]]:
     """For each dtype family the frame has columns of, one row of statistics for each column.
 
     All statistics come out of two queries over all columns. A family without columns has no entry;
     dtypes that belong to no family (lists, structs, binary, ...) are left out. Means and deviations
-    have ten digits, since the last ones depend on how Polars splits a sum.
+    have ten digits, since the last ones depend on how Polars splits a sum. Of redacted columns values
+    and nulls are counted, and the other statistics read `redacted`.
     """
     rows = frame.lazy()
     schema = rows.collect_schema()
@@ -36,11 +41,12 @@ def describe_families(frame: pl.DataFrame | pl.LazyFrame) -> dict[str, list[dict
             for family, columns in members.items()
             for column in columns
             for statistic, expression in _FAMILIES[family][1](column).items()
+            if column not in redacted or statistic in _TELLS_NO_VALUE
         },
     )
     second = _query(rows, dict(_second_look(members, first)))
     return {
-        family: [_row(column, first, second) for column in columns]
+        family: [_row(family, column, first, second) for column in columns]
         for family, columns in members.items()
         if columns
     }
@@ -65,12 +71,13 @@ def _second_look(
 ) -> Iterator[tuple[tuple[str, str], pl.Expr]]:
     """What needs to know the first query's values: the bins of a histogram, an exact count."""
     for column in members["numeric"]:
-        low, high = first[column, _LOW].item(), first[column, _HIGH].item()
+        low = first[column, _LOW].item() if (column, _LOW) in first else None
         if low is not None:
-            for number, count in enumerate(_bins(_number(column), low, high)):
+            bins = _bins(_number(column), low, first[column, _HIGH].item())
+            for number, count in enumerate(bins):
                 yield (column, f"{_HISTOGRAM} {number}"), count
     for column in members["string"]:
-        if first[column, "distinct"].item() < _EXACT:
+        if (column, "distinct") in first and first[column, "distinct"].item() < _EXACT:
             yield (column, "distinct"), pl.col(column).drop_nulls().n_unique()
 
 
@@ -82,22 +89,28 @@ def _bins(number: pl.Expr, low: float, high: float) -> Iterator[pl.Expr]:
         yield ((number >= lower) & below & number.is_finite()).sum()
 
 
-def _row(column: str, first: _Values, second: _Values) -> dict[str, Cell]:
+def _row(family: str, column: str, first: _Values, second: _Values) -> dict[str, Cell]:
     row: dict[str, Cell] = {"column": column}
-    counts = [second[key].item() for key in second if key[0] == column and key[1] != "distinct"]
-    for name, statistic in first:
-        if name != column or statistic in (_LOW, _HIGH):
-            continue
-        (value,) = render_series(first[name, statistic])
-        if statistic in ("mean", "std", "mean_length") and isinstance(value, float):
-            value = float(f"{value:.10g}")
-        if statistic == "distinct":
-            exact = second.get((column, statistic))
-            value = f"≈ {value:,}" if exact is None else exact.item()
-        row[statistic] = value
-    if (column, _LOW) in first:
-        row[_HISTOGRAM] = _draw(counts)
+    for statistic in _FAMILIES[family][1](column):
+        name = _HISTOGRAM if statistic == _LOW else statistic
+        if statistic != _HIGH:
+            known = (column, statistic) in first
+            row[name] = _cell(column, statistic, first, second) if known else REDACTED
     return row
+
+
+def _cell(column: str, statistic: str, first: _Values, second: _Values) -> Cell:
+    if statistic == _LOW:
+        bins = [(column, f"{_HISTOGRAM} {number}") for number in range(_BINS)]
+        return _draw([second[key].item() for key in bins if key in second])
+    if statistic == "distinct" and (exact := second.get((column, statistic))) is not None:
+        return int(exact.item())
+    (value,) = render_series(first[column, statistic])
+    if statistic == "distinct":
+        return f"≈ {value:,}"
+    if statistic in ("mean", "std", "mean_length") and isinstance(value, float):
+        return float(f"{value:.10g}")
+    return value
 
 
 def _draw(counts: list[int]) -> str:

@@ -88,29 +88,31 @@ def read_stored(
 def report(
     context: dg.AssetCheckExecutionContext,
     checks: Sequence[dg.AssetCheckKey],
-    evaluate: Callable[[str | None], Iterator[dg.AssetCheckResult]],
+    evaluate: Callable[[str | None, int], Iterator[dg.AssetCheckResult]],
 ) -> Iterator[CheckYield]:
     """What a run says of assets that are partitioned alike.
 
-    `evaluate` gives the results of these checks for a partition, or for the whole tables. A run with a
-    partition is about that one. Any other is about every materialized partition, or those in its
-    range, and sums each check up; a partition with other columns does not hide the next.
+    `evaluate` gives the results of these checks for a partition, or for the whole tables, and takes the
+    number of partitions that share the byte budget. A run with a partition is about that one. Any other
+    is about every materialized partition, or those in its range, and sums each check up; a partition
+    with other columns does not hide the next.
     """
     keys = list(dict.fromkeys(check.asset_key for check in checks))
     if not keys:
         return
     if partitions_of_asset(context, keys[0]) is None:
-        yield from evaluate(None)
+        yield from evaluate(None, 1)
         return
     if context.has_partition_key:
-        yield from evaluate(context.partition_key)
+        yield from evaluate(context.partition_key, 1)
         return
     found: dict[dg.AssetCheckKey, list[dg.AssetCheckResult]] = {check: [] for check in checks}
     error: ColumnSchemaError | None = None
     key_range = context.partition_key_range if context.has_partition_key_range else None
-    for partition_key in materialized_partitions(context, keys, key_range):
+    partitions = materialized_partitions(context, keys, key_range)
+    for partition_key in partitions:
         try:
-            for result in evaluate(partition_key):
+            for result in evaluate(partition_key, len(partitions)):
                 found[key_of(result)].append(_without_rows(result))
                 yield evaluation_of_partition(context, result, partition_key)
         except ColumnSchemaError as another:

@@ -2,7 +2,8 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 import dagster as dg
@@ -38,6 +39,7 @@ __all__ = [
     "materializable_keys",
     "output_is_lazy",
     "partitions_of_asset",
+    "rewriting_manager_metadata",
     "rule_factories",
     "schema_rule_expressions",
     "stored_output",
@@ -170,6 +172,35 @@ def _manager_kind(manager: object) -> Literal["duckdb", "database", "keeps the o
         return "duckdb" if type(manager._db_client).__name__ == "DuckDbClient" else "database"
     keeps = isinstance(manager, (dg.InMemoryIOManager, PickledObjectFilesystemIOManager))
     return "keeps the object" if keeps else "other"
+
+
+@contextmanager
+def rewriting_manager_metadata(
+    context: dg.AssetExecutionContext,
+    asset_key: dg.AssetKey,
+    rewrite: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+) -> Iterator[None]:
+    """Pass what the IO manager says about the asset's output through a function, until this ends.
+
+    Dagster asks the step for the output's context, and stores what the manager tells it in the
+    materialization and in the event that the output was handled (1.13). In the latter, nothing that the
+    asset's own context is told would replace it.
+    """
+    step, handle = _output(context, asset_key)
+    original = step.get_output_context
+
+    def get_output_context(*args: Any, **kwargs: Any) -> dg.OutputContext:
+        output_context = original(*args, **kwargs)
+        if handle in (*args, *kwargs.values()):
+            add = output_context.add_output_metadata
+            vars(output_context)["add_output_metadata"] = lambda metadata: add(rewrite(metadata))
+        return output_context
+
+    vars(step)["get_output_context"] = get_output_context
+    try:
+        yield
+    finally:
+        del vars(step)["get_output_context"]
 
 
 def write_through_bound_manager(

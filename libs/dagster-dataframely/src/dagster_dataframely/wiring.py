@@ -22,7 +22,7 @@ from dagster_dataframely._process import (
     evaluate_checks,
 )
 from dagster_dataframely._process import process as _process
-from dagster_dataframely._rules import read_schema
+from dagster_dataframely._rules import read_declared, read_schema
 from dagster_dataframely._settings import SettingArguments, Settings
 from dagster_dataframely._severities import Severity
 from dagster_dataframely._upstream import current_run_context
@@ -347,7 +347,5 @@ def _declare(
     settings: Mapping[str, Any],
 ) -> Declaration:
     return Declaration(
-        dg.AssetKey.from_coercible(key),
-        read_schema(schema, severities),
-        Settings.resolve(settings),
+        dg.AssetKey.from_coercible(key), *read_declared(schema, severities, settings)
     )
