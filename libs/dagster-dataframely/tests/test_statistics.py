@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 from decimal import Decimal
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -118,14 +119,31 @@ def test_many_distinct_strings_are_estimated(
     (row,) = describe_families(frame)["string"]
     shown = str(row["distinct"])
     assert shown.startswith("≈ ") is (distinct >= 100)
-    assert int(shown.removeprefix("≈ ").replace(",", "")) == pytest.approx(distinct, rel=0.001)
+    assert int(shown.removeprefix("≈ ").replace(",", "")) == pytest.approx(distinct, rel=0.1)
 
 
-def test_an_estimate_stays_near_when_every_slot_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_estimate_does_not_depend_on_how_the_rows_are_stored(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr("dagster_dataframely._statistics._EXACT", 0)
-    monkeypatch.setattr("dagster_dataframely._statistics._SLOTS", 16)
-    (row,) = describe_families(pl.DataFrame({"a": [str(n) for n in range(1000)]}))["string"]
-    assert row["distinct"] == "≈ 44"
+    frame = pl.DataFrame({"a": [str(number) for number in range(50_000)]})
+    frame.write_parquet(tmp_path / "a.parquet", row_group_size=7_000)
+    halves = pl.concat([frame[:20_000], frame[20_000:]], rechunk=False)
+    scan = pl.scan_parquet(tmp_path / "a.parquet")
+    assert describe_families(frame) == describe_families(halves) == describe_families(scan)
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_histogram_of_many_rows_is_drawn_from_evenly_spaced_ones(
+    monkeypatch: pytest.MonkeyPatch, *, lazy: bool
+) -> None:
+    monkeypatch.setattr("dagster_dataframely._statistics._SAMPLE", 100)
+    # The even rows are low and the odd ones high, but for the last, which is the highest of all.
+    frame = pl.DataFrame({"a": [*([0, 70] * 100), 80]})
+    (row,) = describe_families(frame.lazy() if lazy else frame)["numeric"]
+    # Every third of 201 rows: 34 low ones, 33 high ones.
+    assert row["histogram"] == "█      █"
+    assert (row["count"], row["max"]) == (201, 80)
 
 
 def test_histogram_of_one_value_is_one_full_block() -> None:

@@ -1,6 +1,7 @@
 """A frame to one table of statistics for each dtype family."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import polars as pl
 from polars import selectors as cs
@@ -10,13 +11,15 @@ from dagster_dataframely._cells import REDACTED, Cell, render_series
 _BINS = 8
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _HISTOGRAM = "histogram"
+_DISTINCT = "distinct"
 _LOW, _HIGH = "lowest finite", "highest finite"
 _TELLS_NO_VALUE = ("count", "nulls")
 """The statistics of a redacted column; the others are not computed."""
-_SLOTS = 2**22
-"""Of linear counting: 40 MB at most, and within 1 % for up to ten times as many values."""
 _EXACT = 1_000_000
 """Up to about so many distinct strings are counted exactly, in a second query."""
+_SAMPLE = 1_000_000
+"""From about so many rows, evenly spaced, a histogram is drawn; from all where there are fewer."""
+_ROW, _NUMBER, _FINITE, _LENGTH = "dy_row", "dy_number ", "dy_finite ", "dy_length "
 
 
 def describe_families(
@@ -24,7 +27,8 @@ def describe_families(
 ) -> dict[str, list[dict[str, Cell]]]:
     """For each dtype family the frame has columns of, one row of statistics for each column.
 
-    All statistics come out of two queries over all columns. A family without columns has no entry;
+    All statistics come out of two queries over all columns, on the streaming engine whatever the frame
+    is, so that they are the same on either. A family without columns has no entry;
     dtypes that belong to no family (lists, structs, binary, ...) are left out. Means and deviations
     have ten digits, since the last ones depend on how Polars splits a sum. Of redacted columns values
     and nulls are counted, and the other statistics read `redacted`.
@@ -35,16 +39,22 @@ def describe_families(
         family: cs.expand_selector(schema, selector) for family, (selector, _) in _FAMILIES.items()
     }
     first = _query(
-        rows,
+        rows.with_columns(_derived(schema, members)),
         {
             (column, statistic): expression
             for family, columns in members.items()
             for column in columns
-            for statistic, expression in _FAMILIES[family][1](column).items()
+            for statistic, expression in _FAMILIES[family][1](column, schema[column]).items()
             if column not in redacted or statistic in _TELLS_NO_VALUE
         },
     )
-    second = _query(rows, dict(_second_look(members, first)))
+    second = {
+        **_query(rows, dict(_distinct(members["string"], first))),
+        **_query(
+            _sample(rows).select(_finite(name, schema[name]) for name in members["numeric"]),
+            dict(_histograms(members["numeric"], first)),
+        ),
+    }
     return {
         family: [_row(family, column, first, second) for column in columns]
         for family, columns in members.items()
@@ -66,48 +76,52 @@ def _query(rows: pl.LazyFrame, expressions: Mapping[tuple[str, str], pl.Expr]) -
     return {key: values[number] for number, key in numbered.items()}
 
 
-def _second_look(
-    members: Mapping[str, Iterable[str]], first: _Values
+def _distinct(columns: Iterable[str], first: _Values) -> Iterator[tuple[tuple[str, str], pl.Expr]]:
+    """An exact count where the first query found few values."""
+    for column in columns:
+        if (column, _DISTINCT) in first and first[column, _DISTINCT].item() < _EXACT:
+            yield (column, _DISTINCT), pl.col(column).drop_nulls().n_unique()
+
+
+def _sample(rows: pl.LazyFrame) -> pl.LazyFrame:
+    height = rows.select(pl.len()).collect(engine="streaming").item()
+    every = -(-height // _SAMPLE)
+    return rows if every < 2 else rows.with_row_index(_ROW).filter(pl.col(_ROW) % every == 0)
+
+
+def _histograms(
+    columns: Iterable[str], first: _Values
 ) -> Iterator[tuple[tuple[str, str], pl.Expr]]:
-    """What needs to know the first query's values: the bins of a histogram, an exact count."""
-    for column in members["numeric"]:
+    """How many values lie below the end of each of equally wide bins; the last holds the highest."""
+    for column in columns:
         low = first[column, _LOW].item() if (column, _LOW) in first else None
         if low is not None:
-            bins = _bins(_number(column), low, first[column, _HIGH].item())
-            for number, count in enumerate(bins):
-                yield (column, f"{_HISTOGRAM} {number}"), count
-    for column in members["string"]:
-        if (column, "distinct") in first and first[column, "distinct"].item() < _EXACT:
-            yield (column, "distinct"), pl.col(column).drop_nulls().n_unique()
-
-
-def _bins(number: pl.Expr, low: float, high: float) -> Iterator[pl.Expr]:
-    """How many values fall into each of equally wide bins; the last one holds the highest value."""
-    edges = [low + (high - low) * (number_ / _BINS) for number_ in range(_BINS)]
-    for lower, upper in zip(edges, [*edges[1:], None], strict=True):
-        below = number.is_finite() if upper is None else number < upper
-        yield ((number >= lower) & below & number.is_finite()).sum()
+            width = (first[column, _HIGH].item() - low) / _BINS
+            finite = pl.col(_FINITE + column)
+            for bin_ in range(1, _BINS):
+                yield (column, f"{_HISTOGRAM} {bin_}"), (finite < low + width * bin_).sum()
+            yield (column, f"{_HISTOGRAM} {_BINS}"), finite.count()
 
 
 def _row(family: str, column: str, first: _Values, second: _Values) -> dict[str, Cell]:
     row: dict[str, Cell] = {"column": column}
-    for statistic in _FAMILIES[family][1](column):
-        name = _HISTOGRAM if statistic == _LOW else statistic
-        if statistic != _HIGH:
-            known = (column, statistic) in first
-            row[name] = _cell(column, statistic, first, second) if known else REDACTED
+    for statistic in _STATISTICS[family]:
+        # A redacted column has values under the statistics that tell none.
+        known = (column, _LOW if statistic == _HISTOGRAM else statistic) in first
+        row[statistic] = _cell(column, statistic, first, second) if known else REDACTED
     return row
 
 
 def _cell(column: str, statistic: str, first: _Values, second: _Values) -> Cell:
-    if statistic == _LOW:
-        bins = [(column, f"{_HISTOGRAM} {number}") for number in range(_BINS)]
-        return _draw([second[key].item() for key in bins if key in second])
-    if statistic == "distinct" and (exact := second.get((column, statistic))) is not None:
+    if statistic == _HISTOGRAM:
+        bins = [(column, f"{_HISTOGRAM} {bin_}") for bin_ in range(1, _BINS + 1)]
+        below = [0, *(second[key].item() for key in bins if key in second)]
+        return _draw([upper - lower for lower, upper in itertools.pairwise(below)])
+    if statistic == _DISTINCT and (exact := second.get((column, statistic))) is not None:
         return int(exact.item())
     (value,) = render_series(first[column, statistic])
-    if statistic == "distinct":
-        return f"≈ {value:,}"
+    if statistic == _DISTINCT:
+        return f"≈ {float(f'{value:.2g}'):,.0f}"
     if statistic in ("mean", "std", "mean_length") and isinstance(value, float):
         return float(f"{value:.10g}")
     return value
@@ -121,14 +135,28 @@ def _draw(counts: list[int]) -> str:
     return "".join(_BLOCKS[-(-count * (len(_BLOCKS) - 1) // top)] for count in counts)
 
 
+def _derived(schema: pl.Schema, members: Mapping[str, Iterable[str]]) -> Iterator[pl.Expr]:
+    """Columns that several statistics are made of, so that each is computed once."""
+    for name in members["numeric"]:
+        yield _number(name).alias(_NUMBER + name)
+        yield _finite(name, schema[name])
+    for name in members["string"]:
+        yield pl.col(name).cast(pl.String).str.len_chars().alias(_LENGTH + name)
+
+
 def _number(name: str) -> pl.Expr:
     # A sum of Decimals or 128-bit integers can overflow; doubles only lose digits.
     return pl.col(name).cast(pl.Float64)
 
 
-def _numeric(name: str) -> dict[str, pl.Expr]:
-    column, number = pl.col(name), _number(name)
-    finite = number.filter(number.is_finite())
+def _finite(name: str, dtype: pl.DataType) -> pl.Expr:
+    number = _number(name)
+    finite = pl.when(number.is_finite()).then(number) if dtype.is_float() else number
+    return finite.alias(_FINITE + name)
+
+
+def _numeric(name: str, _dtype: pl.DataType) -> dict[str, pl.Expr]:
+    column, number, finite = pl.col(name), pl.col(_NUMBER + name), pl.col(_FINITE + name)
     return {
         "count": column.count(),
         "nulls": column.null_count(),
@@ -141,7 +169,7 @@ def _numeric(name: str) -> dict[str, pl.Expr]:
     }
 
 
-def _temporal(name: str) -> dict[str, pl.Expr]:
+def _temporal(name: str, _dtype: pl.DataType) -> dict[str, pl.Expr]:
     column = pl.col(name)
     return {
         "count": column.count(),
@@ -151,30 +179,21 @@ def _temporal(name: str) -> dict[str, pl.Expr]:
     }
 
 
-def _string(name: str) -> dict[str, pl.Expr]:
+def _string(name: str, dtype: pl.DataType) -> dict[str, pl.Expr]:
     """Lengths in characters and the number of distinct values; never a value."""
-    length = pl.col(name).cast(pl.String).str.len_chars()
+    column, length = pl.col(name), pl.col(_LENGTH + name)
     return {
-        "count": pl.col(name).count(),
-        "nulls": pl.col(name).null_count(),
-        "distinct": _estimate_distinct(pl.col(name)),
+        "count": column.count(),
+        "nulls": column.null_count(),
+        # There are few categories, and Polars estimates the number of strings only.
+        _DISTINCT: column.approx_n_unique() if dtype == pl.String else column.n_unique(),
         "min_length": length.min(),
         "mean_length": length.mean(),
         "max_length": length.max(),
     }
 
 
-def _estimate_distinct(column: pl.Expr) -> pl.Expr:
-    """The number of distinct values by linear counting over hashes, which bounds the memory.
-
-    `Expr.approx_n_unique` would do, but its answer differs from engine to engine (1.35 to 2.1).
-    """
-    taken = (column.drop_nulls().hash() % _SLOTS).n_unique().cast(pl.Float64)
-    free = pl.max_horizontal(_SLOTS - taken, pl.lit(1.0))
-    return (-_SLOTS * (free / _SLOTS).log()).round().cast(pl.Int64)
-
-
-def _boolean(name: str) -> dict[str, pl.Expr]:
+def _boolean(name: str, _dtype: pl.DataType) -> dict[str, pl.Expr]:
     column = pl.col(name)
     return {
         "count": column.count(),
@@ -184,9 +203,15 @@ def _boolean(name: str) -> dict[str, pl.Expr]:
     }
 
 
-_FAMILIES: Mapping[str, tuple[cs.Selector, Callable[[str], dict[str, pl.Expr]]]] = {
+_FAMILIES: Mapping[str, tuple[cs.Selector, Callable[[str, pl.DataType], dict[str, pl.Expr]]]] = {
     "numeric": (cs.numeric(), _numeric),
     "temporal": (cs.temporal(), _temporal),
     "string": (cs.string(include_categorical=True) | cs.enum(), _string),
     "boolean": (cs.boolean(), _boolean),
+}
+_STATISTICS: Mapping[str, Sequence[str]] = {
+    "numeric": ("count", "nulls", "mean", "std", "min", "max", _HISTOGRAM),
+    "temporal": ("count", "nulls", "min", "max"),
+    "string": ("count", "nulls", _DISTINCT, "min_length", "mean_length", "max_length"),
+    "boolean": ("count", "nulls", "true", "false"),
 }
