@@ -261,7 +261,7 @@ def build_quarantine_specs(
         #> ['paid_quarantine', 'sent_quarantine']
         ```
     """
-    rules, schemas = _read(collection, {})
+    rules, schemas = _read(collection, {}, ())
     return [
         quarantine_beside(
             _with_filters(rules, name, schema),
