@@ -44,7 +44,7 @@ def names(rows: Rows, column: int = 0) -> list[str]:
 
 
 def show(value: object) -> str:
-    if value is None:
+    if value is None or value == frozenset():
         return "unset"
     return f"`{value.value if isinstance(value, Enum) else str(value).lower()}`"
 

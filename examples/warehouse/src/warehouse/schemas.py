@@ -12,6 +12,10 @@ AIRPORT = "^[A-Z]{3}$"
 CARRIER = "^[A-Z0-9]{2}$"
 NEW_YORK = "America/New_York"
 
+# A registration leads to its owner, who for a light aircraft is often a person: none gets into the
+# event log, which everyone with the UI can read.
+PERSONAL = {"pii": True}
+
 
 def clock_time(hhmm: pl.Expr) -> pl.Expr:
     """Clock time 0000 to 2359."""
@@ -42,7 +46,7 @@ class Flights(dy.Schema):
         nullable=True,
         regex="^N[A-Z0-9]{2,5}$",
         description="Registration; United States registrations begin with N.",
-        metadata=dd.severity(regex="warn"),
+        metadata={**dd.severity(regex="warn"), **PERSONAL},
     )
     origin = dy.String(primary_key=True, regex=AIRPORT, description="FAA airport code.")
     dest = dy.String(regex=AIRPORT, description="FAA airport code.")
@@ -156,7 +160,10 @@ class Planes(dy.Schema):
     """Planes registered in the United States, one row for each."""
 
     tailnum = dy.String(
-        primary_key=True, regex="^N[1-9][0-9]{0,4}[A-Z]{0,2}$", description="Registration."
+        primary_key=True,
+        regex="^N[1-9][0-9]{0,4}[A-Z]{0,2}$",
+        description="Registration.",
+        metadata=PERSONAL,
     )
     year = dy.Int32(nullable=True, min=1903, max=2013, description="Of manufacture.")
     type = dy.String(min_length=1)
@@ -180,7 +187,7 @@ class Departures(dy.Schema):
     cancelled = dy.Bool()
     dep_delay = dy.Int32(nullable=True, description="Minutes; early is negative.")
     arr_delay = dy.Int32(nullable=True, description="Minutes; early is negative.")
-    tailnum = dy.String(nullable=True, description="Registration.")
+    tailnum = dy.String(nullable=True, description="Registration.", metadata=PERSONAL)
     manufacturer = dy.String(nullable=True, description="Null where the plane is not known.")
     seats = dy.Int32(nullable=True, min=1, description="Null where the plane is not known.")
     plane_year = dy.Int32(nullable=True, description="Of manufacture.")

@@ -103,8 +103,8 @@ class RawDrops(dg.ConfigurableResource[Any]):
 class ParquetTables(PolarsParquetIOManager):
     """Parquet files without metadata of their own.
 
-    `PolarsParquetIOManager` records a sample of rows and statistics of every table (0.27), whatever
-    the asset says; what `dd.asset` records is enough, and an asset can turn it off.
+    `PolarsParquetIOManager` makes a sample of rows and statistics of every table (0.27); those of
+    `dd.asset` are enough.
     """
 
     def get_metadata(self, context: dg.OutputContext, obj: object) -> dict[str, dg.MetadataValue]:

@@ -288,7 +288,7 @@ class _Declared:
 def _read(
     collection: object,
     severities: Mapping[str, Severity | Mapping[str, Severity]],
-    redact: Collection[str],
+    redact: Collection[str] = (),
 ) -> tuple[CollectionRules, dict[str, SchemaRules]]:
     """The collection and the schemas of its members, with their severities."""
     of_filters = {k: v for k, v in severities.items() if not isinstance(v, Mapping)}

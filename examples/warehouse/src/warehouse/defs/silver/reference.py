@@ -31,15 +31,6 @@ def airlines(drops: RawDrops) -> pl.DataFrame:
     return drops.read("airlines", Airlines)
 
 
-@dd.asset(
-    Planes,
-    # A registration leads to its owner, who for a light aircraft is often a person: no value of this
-    # table gets into the event log, which everyone with the UI can read.
-    statistics=False,
-    row_sample=0,
-    max_failure_samples=0,
-    deps=[raw_planes],
-    group_name="silver",
-)
+@dd.asset(Planes, deps=[raw_planes], group_name="silver")
 def planes(drops: RawDrops) -> pl.DataFrame:
     return drops.read("planes", Planes)
