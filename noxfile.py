@@ -112,14 +112,16 @@ def warehouse(session: nox.Session) -> None:
 
 @nox.session(python=OLDEST)
 def package(session: nox.Session) -> None:
-    """Build the wheel and run the library's tests against it instead of `src`."""
+    """Build the wheel and run what its users run against it instead of `src`."""
     folder = session.create_tmp()
     session.run("uv", "build", "--clear", "--package=dagster-dataframely", f"--out-dir={folder}")
     wheel = next(Path(folder).glob("*.whl"))
     if "dagster_dataframely/py.typed" not in zipfile.ZipFile(wheel).namelist():
         session.error("The wheel has no py.typed.")
     session.install(f"{wheel}[parquet,duckdb]", "--group=test")
-    session.run("pytest", "-n2", f"{LIBRARY}/tests", *session.posargs)
+    # Every test passed on these sources already: a file that the wheel lacks shows in these.
+    used = [f"{LIBRARY}/tests/test_{name}.py" for name in ("surface", "examples", "runs", "infer")]
+    session.run("pytest", "-n2", *used, *session.posargs)
 
 
 @nox.session(python=OLDEST)

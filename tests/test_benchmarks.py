@@ -372,6 +372,7 @@ def test_the_kept_figures_are_small_and_name_no_machine() -> None:
     for path in pages.RESULTS.glob("*.json"):
         text = path.read_text()
         assert len(text) < 60_000
+        assert re.fullmatch(rf"scale-{Results.read(path).scale:g}(-.+)?", path.stem)
         assert set(Results.read(path).machine) == {"cores", "memory_gb", "python"}
         assert {
             one["message"] for found in json.loads(text)["sides"].values() for one in found

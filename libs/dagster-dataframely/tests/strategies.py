@@ -115,7 +115,7 @@ def frames(draw: st.DrawFn, columns: Mapping[str, Column]) -> pl.DataFrame:
 # Columns: every class that Dataframely has, with every argument.
 
 ODD_NAMES = [
-    "a b", "a_b", "a-b", "a|b", "a__b", "|", " ", "_", "x" * 300, "größe", "列", "🦆", "é", "e\u0301",
+    "a b", "a_b", "a-b", "a|b", "a__b", "|", " ", "_", "x" * 150, "größe", "列", "🦆", "é", "e\u0301",
     'q"q', "it's", "`tick`", "class", "None", "dy", "count", "len", "literal", "column", "rule",
     "nullability", "a|min", "line\nbreak", "tab\t", "{x}", "100%", "a.b", "a/b", "../x", "$1", "#",
     "dy_x",

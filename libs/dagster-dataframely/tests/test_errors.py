@@ -7,7 +7,7 @@ import dagster as dg
 import pytest
 
 from dagster_dataframely import errors
-from dagster_dataframely.errors import ColumnMismatch, DagsterDataframelyError
+from dagster_dataframely.errors import CastFailure, ColumnMismatch, DagsterDataframelyError
 
 LONG = "x" * 400
 """Longer than a message may be."""
@@ -34,6 +34,9 @@ WORST = {
     "return value": lambda: errors.ReturnValueError(LONG, LONG, LONG, LONG),
     "stored asset": lambda: errors.AssetReadError(LONG, LONG),
     "directory": lambda: errors.QuarantineDirError(LONG, LONG),
+    "strict cast": lambda: errors.StrictCastError(
+        LONG, [CastFailure(LONG, LONG, LONG, LONG), CastFailure(LONG, LONG, None, LONG)]
+    ),
     "staging": lambda: errors.StagingError(LONG),
     "key": lambda: errors.QuarantineKeyCollisionError(LONG, LONG),
     "schema": lambda: errors.InvalidSchemaError(type(LONG, (), {})),

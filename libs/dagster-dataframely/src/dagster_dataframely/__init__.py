@@ -8,6 +8,7 @@ from dagster_dataframely._quarantine import build_quarantine_spec
 from dagster_dataframely._rule_checks import build_rule_checks
 from dagster_dataframely._settings import Granularity, MultiColumnRules
 from dagster_dataframely._severities import rule, severity
+from dagster_dataframely._strict_cast import strict_cast
 from dagster_dataframely._typed_inputs import dagster_type
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "errors",
     "rule",
     "severity",
+    "strict_cast",
     "testing",
     "wiring",
 ]

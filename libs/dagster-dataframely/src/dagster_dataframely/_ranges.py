@@ -45,7 +45,8 @@ class PartitionRange:
         """
         if verdict is None:
             return self.undivided
-        label = self._label(verdict.flagged.collect_schema())
+        schema = verdict.flagged.collect_schema()
+        label = _partition_label(self.step.assets_def, self.asset_key, self.keys, schema)
         if label is None:
             whole = replace(verdict, samples={})
             return [(key, whole) for key in self.keys]
@@ -84,31 +85,36 @@ class PartitionRange:
                 )
                 self.step.log_event(evaluation)
 
-    def _label(self, schema: pl.Schema) -> pl.Expr | None:
-        """What gives a row's partition, where `partition_expr` names a column of the table.
 
-        The IO managers of databases go by the same metadata.
-        """
-        definition = self.step.assets_def
-        named = definition.metadata_by_key[self.asset_key].get("partition_expr")
-        partitions_def = definition.partitions_def
-        if isinstance(partitions_def, dg.MultiPartitionsDefinition):
-            if not isinstance(named, Mapping):
-                return None
-            grid = [key for key in self.keys if isinstance(key, dg.MultiPartitionKey)]
-            labels = [
-                _column_label(
-                    dimension.partitions_def,
-                    sorted({key.keys_by_dimension[dimension.name] for key in grid}),
-                    named.get(dimension.name),
-                    schema,
-                )
-                for dimension in sorted(partitions_def.partitions_defs, key=lambda d: d.name)
-            ]
-            known = [label for label in labels if label is not None]
-            # Dagster writes a key of several dimensions in the order of their names (1.13).
-            return pl.concat_str(known, separator="|") if len(known) == len(labels) else None
-        return _column_label(partitions_def, self.keys, named, schema)
+def _partition_label(
+    definition: dg.AssetsDefinition,
+    asset_key: dg.AssetKey,
+    keys: Sequence[str],
+    schema: pl.Schema,
+) -> pl.Expr | None:
+    """What gives a row's partition, where `partition_expr` names a column of the table.
+
+    The IO managers of databases go by the same metadata.
+    """
+    named = definition.metadata_by_key[asset_key].get("partition_expr")
+    partitions_def = definition.partitions_def
+    if not isinstance(partitions_def, dg.MultiPartitionsDefinition):
+        return _column_label(partitions_def, keys, named, schema)
+    if not isinstance(named, Mapping):
+        return None
+    grid = [key for key in keys if isinstance(key, dg.MultiPartitionKey)]
+    labels = [
+        _column_label(
+            dimension.partitions_def,
+            sorted({key.keys_by_dimension[dimension.name] for key in grid}),
+            named.get(dimension.name),
+            schema,
+        )
+        for dimension in sorted(partitions_def.partitions_defs, key=lambda d: d.name)
+    ]
+    known = [label for label in labels if label is not None]
+    # Dagster writes a key of several dimensions in the order of their names (1.13).
+    return pl.concat_str(known, separator="|") if len(known) == len(labels) else None
 
 
 def _column_label(

@@ -180,8 +180,15 @@ class DelegatingWriter:
     def clear(self, no_rows: Any, /) -> None:
         """Write no rows in place of those an earlier run stored, where there are any."""
         stored = stored_output(self.context, self.asset_key, self.key)
-        if stored is not None and stored.has_rows:
-            write_through_bound_manager(self.context, self.asset_key, self.key, no_rows)
+        if stored is None or not stored.has_rows:
+            return
+        if stored.columns:
+            # An older handler inserts no rows too, which takes the table's own columns (0.28).
+            dtypes = no_rows.collect_schema()
+            no_rows = pl.DataFrame(
+                schema={name: dtypes.get(name, pl.String()) for name in stored.columns}
+            )
+        write_through_bound_manager(self.context, self.asset_key, self.key, no_rows)
 
 
 def delegating_writer(

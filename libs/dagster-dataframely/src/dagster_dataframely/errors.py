@@ -13,6 +13,7 @@ import dagster as dg
 
 __all__ = [
     "AssetReadError",
+    "CastFailure",
     "CheckNameCollisionError",
     "CollectionNotSupportedError",
     "ColumnMismatch",
@@ -20,6 +21,7 @@ __all__ = [
     "DagsterDataframelyError",
     "InvalidArgumentError",
     "InvalidCollectionError",
+    "InvalidReferenceError",
     "InvalidRuleError",
     "InvalidSchemaError",
     "InvalidSettingError",
@@ -31,6 +33,7 @@ __all__ = [
     "ReservedColumnError",
     "ReturnValueError",
     "StagingError",
+    "StrictCastError",
     "UnreadableFileError",
     "ValidationAbortError",
 ]
@@ -50,6 +53,23 @@ class ColumnMismatch(NamedTuple):
     """The dtype the schema declares."""
     found: str | None
     """The dtype the frame has, or `None` where the frame lacks the column."""
+
+
+class CastFailure(NamedTuple):
+    """One column that `dd.strict_cast` does not cast."""
+
+    column: str
+    """The column's name."""
+    expected: str
+    """The dtype the schema declares."""
+    found: str | None
+    """The dtype the frame has, or `None` where the frame lacks the column."""
+    reason: str
+    """Why it is not cast, in words."""
+    changed: int | None = None
+    """How many values would change, or `None` where it is not the values that decide."""
+    example: str | None = None
+    """The first of them, or `redacted` where the schema marks the column as personal data."""
 
 
 class DagsterDataframelyError(Exception):
@@ -123,6 +143,26 @@ class InvalidArgumentError(_DefinitionError):
     def __init__(self, argument: str, reason: str) -> None:
         super().__init__(f"{_code(argument)} cannot be used here: {_cut(reason, 2 * _MAX_TEXT)}")
         self.argument = argument
+
+
+class InvalidReferenceError(_DefinitionError):
+    """A name in YAML stands for nothing that can be imported, or for something of another kind."""
+
+    def __init__(
+        self, reference: str, wanted: str, problem: str, known: Sequence[str] = ()
+    ) -> None:
+        head = (
+            f"{_code(reference)} has to name {_cut(wanted, _MAX_NAME)}, "
+            f"but {_cut(problem, _MAX_TEXT + _MAX_NAME)}. "
+        )
+        message = f"{head}Write `module:Name`, with a module that this project can import."
+        if known:
+            message = _list(f"{head}There is ", [_code(name) for name in known], ".")
+        super().__init__(message)
+        self.reference = reference
+        self.wanted = wanted
+        self.problem = problem
+        self.known = tuple(known)
 
 
 class InvalidRuleError(_DefinitionError):
@@ -336,6 +376,23 @@ class StagingError(_RunError):
             "copy of the table. Set `temp_dir` to a directory with more. Nothing was written."
         )
         self.directory = directory
+
+
+class StrictCastError(_RunError):
+    """`dd.strict_cast` would change a value, or lacks a column; nothing was cast."""
+
+    def __init__(self, schema: str, failures: Sequence[CastFailure]) -> None:
+        found = [
+            f"{_code(f.column)}"
+            f"{'' if f.found is None else _cut(f' ({f.found} to {f.expected})', _MAX_TEXT)}: "
+            f"{_cut(f.reason, _MAX_TEXT)}"
+            for f in failures
+        ]
+        head = f"No strict cast to {_code(schema)}: "
+        super().__init__(_list(head, found, ". Mend the frame.", separator="; "))
+        self.schema = schema
+        self.failures = tuple(failures)
+        self.columns = tuple(f.column for f in failures)
 
 
 class QuarantineColumnsError(_RunError):

@@ -1,0 +1,171 @@
+"""A cast that changes no value, or raises."""
+
+from collections.abc import Mapping
+from typing import Any, overload
+
+import dataframely as dy
+import polars as pl
+
+from dagster_dataframely._cells import render_series
+from dagster_dataframely._constraints import describe_dtype
+from dagster_dataframely._rules import SchemaRules, read_schema
+from dagster_dataframely.errors import CastFailure, StrictCastError
+
+_REDACTED = "redacted"
+
+
+@overload
+def strict_cast[S: dy.Schema](schema: type[S], frame: pl.DataFrame) -> dy.DataFrame[S]: ...
+@overload
+def strict_cast[S: dy.Schema](schema: type[S], frame: pl.LazyFrame) -> dy.LazyFrame[S]: ...
+def strict_cast(
+    schema: type[dy.Schema], frame: pl.DataFrame | pl.LazyFrame
+) -> pl.DataFrame | pl.LazyFrame:
+    """Cast a frame to a schema's dtypes where every value survives, else raise.
+
+    Runs where it is called, in the body of an asset or anywhere else. A value survives if casting it
+    back gives it again: `2.0` as a whole number does, `2.5` does not, nor does `"007"`; a null stays a
+    null, NaN equals NaN. Numbers are cast to numbers and text, text to numbers and categories, times
+    to times. Between other kinds of dtypes there is a conversion to choose, which is yours to write;
+    so there is where a time would get a zone or lose it, while from zone to zone the moment stays.
+
+    As with `Schema.cast`, the result has the schema's columns in the schema's order, other columns are
+    dropped, and rows keep their order. A column that has its dtype already is not touched, and no rule
+    is evaluated.
+
+    A `pl.LazyFrame` stays lazy: columns and kinds of casts are looked at now, values when the plan
+    runs, where they raise Polars' `ComputeError` with the same message for the first such column, and
+    with what one batch of rows holds.
+
+    Args:
+        schema: The schema class.
+        frame: A frame with the schema's columns, in any order and with any dtypes.
+
+    Returns:
+        The frame with the schema's columns and dtypes.
+
+    Raises:
+        InvalidSchemaError: `schema` is no schema class.
+        StrictCastError: A column is missing, or a cast would change values or does not exist; an
+            example is not shown of a column marked `metadata={"pii": True}`.
+
+    Example:
+        ```python
+        import dataframely as dy
+        import polars as pl
+
+        import dagster_dataframely as dd
+
+
+        class Trips(dy.Schema):
+            id = dy.Int32(primary_key=True)
+            vehicle = dy.Enum(["bus", "tram"])
+
+
+        frame = pl.DataFrame({"id": [1.0, 2.0], "vehicle": ["bus", "tram"]})
+        print(dd.strict_cast(Trips, frame).dtypes)
+        #> [Int32, Enum(categories=['bus', 'tram'])]
+
+        try:
+            dd.strict_cast(Trips, frame.with_columns(id=pl.col("id") / 2))
+        except dd.errors.StrictCastError as error:
+            print(error.failures[0].changed, error.failures[0].example)
+            #> 1 0.5
+        ```
+    """
+    rules = read_schema(schema)
+    found = frame.collect_schema()
+    names = [mismatch.column for mismatch in rules.mismatches(found)]
+    refused = {name: reason for name in names if (reason := _refusal(rules, name, found.get(name)))}
+    failures = {name: _failure(rules, name, found.get(name), refused[name]) for name in refused}
+    selected = frame.select(name for name in rules.column_names if name in found)
+    if isinstance(selected, pl.LazyFrame):
+        _raise_any(rules, failures)
+        return selected.with_columns(_cast_when_it_runs(rules, name) for name in names)
+    cast = [_cast(rules, selected[name]) for name in names if name not in refused]
+    failures |= {result.column: result for result in cast if isinstance(result, CastFailure)}
+    _raise_any(rules, failures)
+    return selected.with_columns(result for result in cast if isinstance(result, pl.Series))
+
+
+def _cast(rules: SchemaRules, series: pl.Series) -> pl.Series | CastFailure:
+    try:
+        there = series.cast(rules.columns[series.name].dtype, strict=False)
+        back = there.cast(series.dtype, strict=False)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return _failure(rules, series.name, series.dtype, "Polars does not cast it")
+    lost = series.filter(back.ne_missing(series))
+    if lost.is_empty():
+        return there
+    is_pii = bool((rules.columns[series.name].metadata or {}).get("pii"))
+    example = _REDACTED if is_pii else str(render_series(lost.head(1))[0])
+    values = "1 value" if lost.len() == 1 else f"{lost.len():,} values"
+    reason = f"{values} would change, such as {example}"
+    return _failure(rules, series.name, series.dtype, reason, changed=lost.len(), example=example)
+
+
+def _cast_when_it_runs(rules: SchemaRules, name: str) -> pl.Expr:
+    def cast(batch: pl.Series) -> pl.Series:
+        result = _cast(rules, batch.alias(name))
+        if isinstance(result, CastFailure):
+            # Polars 1.44 makes the error again, of its message alone.
+            raise pl.exceptions.ComputeError(str(StrictCastError(rules.name, [result])))
+        return result
+
+    dtype = rules.columns[name].dtype
+    return pl.col(name).map_batches(cast, return_dtype=dtype, is_elementwise=True)
+
+
+def _refusal(rules: SchemaRules, name: str, found: pl.DataType | None) -> str | None:
+    """Why a column is not cast, whatever its values; `None` where they decide."""
+    if found is None:
+        return "it is missing"
+    return _conversion(found, rules.columns[name].dtype)
+
+
+def _conversion(found: Any, declared: Any) -> str | None:
+    """What a cast between two dtypes leaves open, or `None` where it has one meaning."""
+    if isinstance(found, pl.Struct) and isinstance(declared, pl.Struct):
+        fields = {field.name: field.dtype for field in found.fields}
+        if missing := [field.name for field in declared.fields if field.name not in fields]:
+            return f"it has no field `{missing[0]}`"
+        pairs = [(fields[field.name], field.dtype) for field in declared.fields]
+        return next((reason for pair in pairs if (reason := _conversion(*pair))), None)
+    if _kind(found) == _kind(declared) == "nested":
+        return _conversion(found.inner, declared.inner)
+    if found.is_temporal() and declared.is_temporal() and _has_zone(found) != _has_zone(declared):
+        return "name the time zone with `dt.replace_time_zone`"
+    kinds = {_kind(found), _kind(declared)}
+    if len(kinds) == 1 or found == pl.Null or kinds in ({"text", "number"}, {"text", "category"}):
+        return None
+    return "write the conversion that is meant"
+
+
+def _kind(dtype: pl.DataType) -> str:
+    """Dtypes of one kind are cast to each other with one meaning."""
+    if dtype.is_numeric() or dtype == pl.Boolean:
+        return "number"
+    if dtype.is_temporal():
+        return "time"
+    if isinstance(dtype, (pl.List, pl.Array)):
+        return "nested"
+    if isinstance(dtype, (pl.Categorical, pl.Enum)):
+        return "category"
+    return "text" if dtype == pl.String else str(dtype)
+
+
+def _has_zone(dtype: pl.DataType) -> bool:
+    return isinstance(dtype, pl.Datetime) and dtype.time_zone is not None
+
+
+def _failure(
+    rules: SchemaRules, name: str, found: pl.DataType | None, reason: str, **facts: Any
+) -> CastFailure:
+    expected = describe_dtype(rules.columns[name])
+    return CastFailure(name, expected, None if found is None else str(found), reason, **facts)
+
+
+def _raise_any(rules: SchemaRules, failures: Mapping[str, CastFailure]) -> None:
+    if failures:
+        in_order = [failures[name] for name in rules.column_names if name in failures]
+        raise StrictCastError(rules.name, in_order)
