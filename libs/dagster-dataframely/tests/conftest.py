@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     examples: int | None = config.getoption("--fuzz-examples")
     # The same ones each time where nobody asked for more: what fails is then what was changed.
-    settings.register_profile("suite", max_examples=500, derandomize=True, deadline=None)
+    settings.register_profile("suite", max_examples=200, derandomize=True, deadline=None)
     settings.register_profile("fuzz", max_examples=examples or 1, deadline=None)
     settings.load_profile("fuzz" if examples else "suite")
 
