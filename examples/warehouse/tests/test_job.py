@@ -112,6 +112,26 @@ def test_flights_of_unknown_planes_are_counted(finished: Finished) -> None:
     assert finished.silver("departures")["seats"].null_count() == 52_594
 
 
+def test_flights_whose_plane_or_destination_is_unknown_are_counted_by_cell_and_together(
+    finished: Finished,
+) -> None:
+    flights, aside = finished.silver("flights"), finished.silver("flights_quarantine")
+    planes, airports = finished.silver("planes"), finished.silver("airports")
+
+    def unknown(rows: pl.DataFrame) -> list[int]:
+        with_plane = rows.join(planes, on="tailnum", how="semi")
+        with_destination = rows.join(airports, left_on="dest", right_on="faa", how="semi")
+        return [rows.height - with_plane.height, rows.height - with_destination.height]
+
+    assert unknown(flights) == [52_594, 7_578]
+    assert [sum(both) for both in zip(unknown(flights), unknown(aside), strict=True)] == [
+        52_606,
+        7_602,
+    ]
+    (run,) = [run for run in finished.runs if "dy_filter__plane_is_known" in run.failed_checks]
+    assert [*run.failed_rows.values()] == unknown(flights)
+
+
 def test_a_blizzard_leaves_the_table_of_the_month_before(finished: Finished) -> None:
     months = [run for run in finished.runs if run.asset == "usual_cancellations"]
     assert [(run.part, run.error) for run in months] == [

@@ -1,6 +1,9 @@
 """One function, an asset for each member of a collection, and exits that they share."""
 
 import inspect
+import tempfile
+from dataclasses import replace
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +19,11 @@ from polars.testing import assert_frame_equal
 import dagster_dataframely as dd
 from dagster_dataframely import _names
 from dagster_dataframely._collection_asset import REFUSED, DagsterArguments
+from dagster_dataframely._collections import read_collection
+from dagster_dataframely._member_verdicts import judge_members
+from dagster_dataframely._rules import read_schema
+from dagster_dataframely._streaming import evaluate_plan
+from dagster_dataframely._validation import Verdict, evaluate
 from dagster_dataframely.errors import (
     CheckNameCollisionError,
     ColumnSchemaError,
@@ -503,25 +511,44 @@ def shops(draw: st.DrawFn) -> dict[str, pl.DataFrame]:
     }
 
 
-@settings(deadline=None, max_examples=25)
-@given(frames=shops(), engine=st.sampled_from(["in-memory", "streaming"]))
+def judged(
+    collection: type[dy.Collection], frames: dict[str, pl.DataFrame], *, lazy: bool
+) -> dict[str, Verdict[Any]]:
+    """The verdicts on the members, with frames in memory; without a run, which takes a while."""
+    rules = read_collection(collection, propagation=True)
+    schemas = {name: read_schema(rules.schemas[name]) for name in frames}
+    with tempfile.TemporaryDirectory() as folder:
+        verdicts: dict[str, Verdict[Any]] = {}
+        for name, frame in frames.items():
+            place = Path(folder, name)
+            place.mkdir()
+            if lazy:
+                plan = frame.lazy()
+                found = evaluate_plan(plan, schemas[name], place, sample=1, log=lambda _: None)
+                verdicts[name] = found
+            else:
+                verdicts[name] = evaluate(frame, schemas[name], sample=1)
+        return {
+            name: replace(
+                verdict,
+                survivors=verdict.survivors.lazy().collect(),
+                error_rows=verdict.error_rows.lazy().collect(),
+            )
+            for name, verdict in judge_members(rules, schemas, verdicts, 1).items()
+        }
+
+
+@settings(deadline=None, max_examples=100)
+@given(frames=shops(), lazy=st.booleans())
 def test_survivors_and_error_rows_are_dataframelys(
-    frames: dict[str, pl.DataFrame], engine: str
+    frames: dict[str, pl.DataFrame], *, lazy: bool
 ) -> None:
     filtered, failure = Shop.filter({name: frame.lazy() for name, frame in frames.items()})
-    try:
-        result = invoke_collection(_returning(frames, quarantine=True, engine=engine))
-    except NothingSurvivedError:
-        survivors = {name: frame.lazy().collect() for name, frame in filtered.to_dict().items()}
-        assert any(survivors[name].is_empty() and not frames[name].is_empty() for name in frames)
-        return
-    tables = {name: result[name].table for name in frames}
-    assert Shop.is_valid({name: table for name, table in tables.items() if table is not None})
-    for name, frame in filtered.to_dict().items():
-        table, aside = tables[name], result[name].quarantine
-        assert table is not None
-        assert_frame_equal(table, frame.collect())
-        assert (0 if aside is None else aside.height) == len(failure[name])
+    for name, verdict in judged(Shop, frames, lazy=lazy).items():
+        assert_frame_equal(verdict.survivors, filtered.to_dict()[name].collect())
+        assert verdict.error_count == verdict.error_rows.height == len(failure[name])
+        counts = {rule: count for rule, count in verdict.counts.items() if count}
+        assert counts == failure[name].counts()
 
 
 @st.composite
@@ -539,21 +566,17 @@ def chains(draw: st.DrawFn) -> dict[str, pl.DataFrame]:
     }
 
 
-@settings(deadline=None, max_examples=25)
-@given(frames=chains(), engine=st.sampled_from(["in-memory", "streaming"]))
-def test_what_is_written_satisfies_the_collection(
-    frames: dict[str, pl.DataFrame], engine: str
+@settings(deadline=None, max_examples=100)
+@given(frames=chains(), lazy=st.booleans())
+def test_what_is_left_satisfies_the_collection(
+    frames: dict[str, pl.DataFrame], *, lazy: bool
 ) -> None:
-    try:
-        result = invoke_collection(_returning(frames, Chain, quarantine=True, engine=engine))
-    except NothingSurvivedError:
-        return
-    written = {name: member.table for name, member in result.items() if member.table is not None}
-    assert Chain.is_valid(written)
-    for name, member in result.items():
-        aside = member.quarantine
-        rows = [written[name], *([] if aside is None else [aside.select(frames[name].columns)])]
+    verdicts = judged(Chain, frames, lazy=lazy)
+    assert Chain.is_valid({name: verdict.survivors for name, verdict in verdicts.items()})
+    for name, verdict in verdicts.items():
+        rows = [verdict.survivors, verdict.error_rows.select(frames[name].columns)]
         assert_frame_equal(pl.concat(rows), frames[name], check_row_order=False)
+        assert verdict.error_rows["id"].is_in(frames[name]["id"]).all()
 
 
 # What is declared.

@@ -1,6 +1,7 @@
 """What each table promises: columns, dtypes and rules."""
 
 from decimal import Decimal
+from typing import Annotated
 
 import dataframely as dy
 import polars as pl
@@ -173,6 +174,25 @@ class Planes(dy.Schema):
     seats = dy.Int32(min=1, max=853)
     speed = dy.Int32(nullable=True, min=1, description="Cruising speed, mph; mostly not given.")
     engine = dy.String(min_length=1, description="Kind of engine.")
+
+
+class FlightReferences(dy.Collection):
+    """Flights, and the tables that say what their codes stand for."""
+
+    flights: dy.LazyFrame[Flights]
+    # These have keys of their own: they are looked up, and lose no row to a filter.
+    planes: Annotated[dy.LazyFrame[Planes], dy.CollectionMember(ignored_in_filters=True)]
+    airports: Annotated[dy.LazyFrame[Airports], dy.CollectionMember(ignored_in_filters=True)]
+
+    @dy.filter()
+    def plane_is_known(self) -> pl.LazyFrame:
+        """The flight has a tail number, and `planes` has it too."""
+        return self.flights.join(self.planes, on="tailnum", how="semi")
+
+    @dy.filter()
+    def destination_is_known(self) -> pl.LazyFrame:
+        """`airports` has the destination."""
+        return self.flights.join(self.airports, left_on="dest", right_on="faa", how="semi")
 
 
 class Departures(dy.Schema):

@@ -1,7 +1,7 @@
 """The filters of a collection as checks of the assets that hold its members."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Unpack
 
@@ -26,6 +26,7 @@ from dagster_dataframely._stored import (
     CheckYield,
     StoredAsset,
     describe_stored,
+    key_of,
     materialized_partitions,
     read_stored,
     report,
@@ -35,6 +36,7 @@ from dagster_dataframely._upstream import (
     current_keys,
     disable_dagster_warnings,
     evaluation_of_partition,
+    latest_materialization,
     partitions_of_asset,
 )
 from dagster_dataframely.errors import InvalidArgumentError
@@ -215,6 +217,8 @@ class _Run:
     rules: CollectionRules
     members: Mapping[str, Declaration]
     cast: bool
+    whole: dict[str, pl.LazyFrame] = field(default_factory=dict)
+    """The members without partitions, which are read once."""
 
     def report(self) -> Iterator[CheckYield]:
         """The results of the checks that the run asks for."""
@@ -227,7 +231,10 @@ class _Run:
         elif whole:
             # The run may have a partition, which is not one of these members'.
             for result in self.evaluate(whole, None, 1):
-                yield evaluation_of_partition(self.context, result, None)
+                target = latest_materialization(
+                    self.context.instance, key_of(result).asset_key, None
+                )
+                yield evaluation_of_partition(self.context, result, None, target)
 
     def wanted(self, members: Set[str]) -> dict[str, list[Rule]]:
         """The filters whose checks the run asks for, by member."""
@@ -267,7 +274,9 @@ class _Run:
     def read(self, name: str, partition_key: str | None) -> pl.LazyFrame:
         """A member in a partition, or all of it; one without partitions is the same in each."""
         if not self.has_partitions(name):
-            return self.read_one(name, None)
+            if name not in self.whole:
+                self.whole[name] = self.read_one(name, None)
+            return self.whole[name]
         partitions = [partition_key]
         if partition_key is None or not self.context.has_partition_key:
             there = materialized_partitions(self.context, [self.members[name].asset_key])

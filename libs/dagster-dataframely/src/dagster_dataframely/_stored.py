@@ -1,5 +1,6 @@
 """Stored tables, read back through the IO managers that their assets are bound to."""
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict, cast
@@ -11,6 +12,7 @@ from dagster_dataframely import _names
 from dagster_dataframely._names import CoercibleToAssetKey
 from dagster_dataframely._upstream import (
     evaluation_of_partition,
+    latest_materialization,
     load_through_bound_manager,
     partitions_of_asset,
 )
@@ -107,14 +109,17 @@ def report(
         yield from evaluate(context.partition_key, 1)
         return
     found: dict[dg.AssetCheckKey, list[dg.AssetCheckResult]] = {check: [] for check in checks}
+    latest = functools.cache(functools.partial(latest_materialization, context.instance))
     error: ColumnSchemaError | None = None
     key_range = context.partition_key_range if context.has_partition_key_range else None
     partitions = materialized_partitions(context, keys, key_range)
     for partition_key in partitions:
         try:
             for result in evaluate(partition_key, len(partitions)):
-                found[key_of(result)].append(_without_rows(result))
-                yield evaluation_of_partition(context, result, partition_key)
+                check = key_of(result)
+                found[check].append(_without_rows(result))
+                target = latest(check.asset_key, partition_key)
+                yield evaluation_of_partition(context, result, partition_key, target)
         except ColumnSchemaError as another:
             error = error or another
     if error is not None:

@@ -35,6 +35,7 @@ __all__ = [
     "get_type_hints",
     "has_context",
     "keys_by_output",
+    "latest_materialization",
     "load_through_bound_manager",
     "materializable_keys",
     "output_is_lazy",
@@ -326,23 +327,27 @@ def load_through_bound_manager(
     subset = None
     if partitions_def is not None and partition_key is not None:
         subset = partitions_def.empty_subset().with_partition_keys([partition_key])
+    resources = build_resources_for_manager(manager_key, step)
+    # The constructors, and not `dg.build_output_context`, which makes an instance of its own (1.13).
+    upstream_output = dg.OutputContext(
+        step_key=source_step,
+        name=source_output,
+        run_id=step.run_id,
+        asset_key=key,
+        partition_key=partition_key,
+        definition_metadata={} if asset is None else asset.metadata,
+        resource_config=config,
+        resources=resources,
+    )
     input_context = dg.InputContext(
         name="stored",
         job_name=step.job_name,
         op_def=step.op_def,
-        upstream_output=dg.build_output_context(
-            step_key=source_step,
-            name=source_output,
-            run_id=step.run_id,
-            asset_key=key,
-            partition_key=partition_key,
-            definition_metadata={} if asset is None else asset.metadata,
-            resource_config=config,
-        ),
+        upstream_output=upstream_output,
         dagster_type=dg.DagsterType(lambda _, _value: True, "stored", typing_type=frame_type),
         log_manager=step.log,
         resource_config=config,
-        resources=build_resources_for_manager(manager_key, step),
+        resources=resources,
         asset_key=key,
         partition_key=partition_key,
         asset_partitions_subset=subset,
@@ -368,8 +373,15 @@ def _source(step: StepExecutionContext, key: dg.AssetKey) -> tuple[str, str]:
     return (handles[0].step_key, handles[0].output_name) if handles else ("none", key.path[-1])
 
 
+Materialization = AssetCheckEvaluationTargetMaterializationData | None
+"""The materialization that an evaluation is about."""
+
+
 def evaluation_of_partition(
-    context: dg.AssetCheckExecutionContext, result: dg.AssetCheckResult, partition_key: str | None
+    context: dg.AssetCheckExecutionContext,
+    result: dg.AssetCheckResult,
+    partition_key: str | None,
+    target: Materialization = None,
 ) -> dg.AssetCheckEvaluation:
     """A result as the event it becomes, for any partition; `None` stands for the whole asset.
 
@@ -387,14 +399,14 @@ def evaluation_of_partition(
         description=result.description,
         blocking=spec.blocking,
         partition=partition_key,
-        target_materialization_data=_latest(context.instance, spec.asset_key, partition_key),
+        target_materialization_data=target,
     )
 
 
-def _latest(
+def latest_materialization(
     instance: dg.DagsterInstance, key: dg.AssetKey, partition_key: str | None
-) -> AssetCheckEvaluationTargetMaterializationData | None:
-    """What an evaluation is about; without it the check of a partition counts as out of date."""
+) -> Materialization:
+    """What an evaluation is about; without it that of a partition counts as out of date (1.13)."""
     partitions = None if partition_key is None else [partition_key]
     records = dg.AssetRecordsFilter(asset_key=key, asset_partitions=partitions)
     for record in instance.fetch_materializations(records, limit=1).records:

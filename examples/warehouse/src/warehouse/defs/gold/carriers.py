@@ -1,7 +1,5 @@
 """How carriers did: by month, over all months, and in order."""
 
-from collections.abc import Iterator
-
 import dagster as dg
 import polars as pl
 from dagster_duckdb import DuckDBResource
@@ -80,11 +78,10 @@ def carrier_totals(duckdb_file: DuckDBResource) -> dg.MaterializeResult[None]:
     return dg.MaterializeResult(metadata={"dagster/row_count": rows[0] if rows else 0})
 
 
-@dg.multi_asset_check(specs=dd.wiring.check_specs(CarrierTotals, asset="carrier_totals"))
-def carrier_totals_rules(carrier_totals: pl.DataFrame) -> Iterator[dg.AssetCheckResult]:
-    yield from dd.wiring.evaluate(
-        CarrierTotals, CarrierTotals.cast(carrier_totals), asset_key="carrier_totals"
-    )
+# DuckDB's `sum` makes DECIMAL(38, 2) of DECIMAL(10, 2), and DECIMAL(38, 0) of BIGINT.
+carrier_totals_rules = dd.build_rule_checks(
+    CarrierTotals, asset=carrier_totals, cast=True, pool="duckdb"
+)
 
 
 @dd.asset(
@@ -96,7 +93,7 @@ def carrier_totals_rules(carrier_totals: pl.DataFrame) -> Iterator[dg.AssetCheck
 )
 def carrier_ranking(carrier_totals: pl.DataFrame, airlines: pl.DataFrame) -> pl.DataFrame:
     ranking = rank(carrier_totals, airlines)
-    # DuckDB's `sum` makes DECIMAL(38, 2) of DECIMAL(10, 2), and DECIMAL(38, 0) of BIGINT.
+    # As for the checks: the sums have DuckDB's dtypes.
     return CarrierRanking.cast(ranking)
 
 
