@@ -71,7 +71,7 @@ def test_silver_is_in_parquet_and_gold_in_duckdb() -> None:
         (
             "flights",
             {"dy_schema__columns", "dy_schema__rules", "error_share"}
-            | {"dy_filter__plane_is_known", "dy_filter__destination_is_known"},
+            | {"dy_filter__plane_is_known", "dy_filter__dest_is_known"},
         ),
         (
             "departures",

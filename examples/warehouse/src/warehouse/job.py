@@ -80,7 +80,7 @@ EXPECTED: Mapping[str, Totals] = {
         rows_written=336_597,
         rows_quarantined=179,
         failed_checks={
-            "dy_filter__destination_is_known": 1,
+            "dy_filter__dest_is_known": 1,
             "dy_filter__plane_is_known": 1,
             "dy_schema__rules": 35,
             "error_share": 1,
@@ -88,7 +88,7 @@ EXPECTED: Mapping[str, Totals] = {
         # Of all flights it is 52,606 and 7,602: 12 and 24 of them are in the quarantine.
         failed_rows={
             "dy_filter__plane_is_known": 52_594,
-            "dy_filter__destination_is_known": 7_578,
+            "dy_filter__dest_is_known": 7_578,
         },
         skipped_partitions=6,
     ),

@@ -190,7 +190,7 @@ class FlightReferences(dy.Collection):
         return self.flights.join(self.planes, on="tailnum", how="semi")
 
     @dy.filter()
-    def destination_is_known(self) -> pl.LazyFrame:
+    def dest_is_known(self) -> pl.LazyFrame:
         """`airports` has the destination."""
         return self.flights.join(self.airports, left_on="dest", right_on="faa", how="semi")
 
