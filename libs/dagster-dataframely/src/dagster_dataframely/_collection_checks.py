@@ -181,9 +181,11 @@ def _describe_members(
         raise InvalidArgumentError("collection", reason)
     unknown = sorted(members.keys() - rules.schemas.keys())
     missing = sorted(rules.collection.required_members() - members.keys())
-    for names, words in ((unknown, "is no member"), (missing, "is a member and missing")):
-        if names:
-            raise InvalidArgumentError("members", f"`{names[0]}` {words} of `{rules.name}`.")
+    if unknown:
+        raise InvalidArgumentError("members", f"`{unknown[0]}` is no member of `{rules.name}`.")
+    if missing:
+        reason = f"member `{missing[0]}` of `{rules.name}` is not there."
+        raise InvalidArgumentError("members", reason)
     stored = {name: describe_stored(members[name]) for name in rules.schemas if name in members}
     partitioned = [asset for asset in stored.values() if asset.partitions_def is not None]
     if any(asset.partitions_def != partitioned[0].partitions_def for asset in partitioned):
