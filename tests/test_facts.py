@@ -18,6 +18,7 @@ from dagster_dataframely import __main__ as command
 from dagster_dataframely import _names, _settings
 from dagster_dataframely._files import KINDS
 from dagster_dataframely._statistics import describe_families
+from dagster_dataframely.components import QuarantineSpec, RuleChecks
 from dagster_dataframely.data import OrdersSchema, invalid_orders, valid_orders
 
 ROOT = Path(__file__).parents[1]
@@ -293,6 +294,17 @@ def test_the_options_on_the_site_are_the_commands(capsys: pytest.CaptureFixture[
 def test_the_kinds_of_files_on_the_site_are_those_that_are_read() -> None:
     rows = read_table(INFER, "file", "how")
     assert [suffix for row in rows for suffix in re.findall(r"`(\.[\w.]+)`", row[0])] == list(KINDS)
+
+
+# The component.
+
+
+def test_the_attributes_on_the_site_are_the_components() -> None:
+    page = DOCS / "guides/component.md"
+    assert names(read_table(page, "attribute", "meaning")) == list(RuleChecks.model().model_fields)
+    sentence = page.read_text().partition("Each entry of `quarantine_specs` has ")[2]
+    listed = re.findall(r"`(\w+)`", sentence.partition(".")[0])
+    assert listed == list(QuarantineSpec.model().model_fields)
 
 
 # Other facts.

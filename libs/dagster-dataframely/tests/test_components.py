@@ -154,6 +154,13 @@ def test_every_attribute_reaches_the_checks(files: "FileIOManager") -> None:
     assert "dy_failed_sample" not in failed.metadata
 
 
+def test_redacted_columns_show_no_value(files: "FileIOManager") -> None:
+    checks = checks_of(redact=["amount"])
+    result = dg.materialize([plain, checks], resources={"io_manager": files})
+    (failed,) = [c for c in result.get_asset_check_evaluations() if not c.passed]
+    assert "-1.0" not in str(failed.metadata["dy_failed_sample"])
+
+
 def test_templates_give_python_objects() -> None:
     text = "rule_checks: [{schema_class: '{{ schema }}', asset: '{{ asset }}'}]"
     scope = {"schema": Orders, "asset": daily}
@@ -174,11 +181,15 @@ def test_templates_give_python_objects() -> None:
             dd.build_quarantine_spec(Orders, "daily", partitions_def=DAYS),
         ),
         (
+            {"asset": "plain", "quarantine_layout": "list"},
+            dd.build_quarantine_spec(Orders, "plain", quarantine_layout="list"),
+        ),
+        (
             {"asset": "shop:external"},
             dd.build_quarantine_spec(Orders, "external", partitions_def=DAYS),
         ),
     ],
-    ids=["key", "definition", "key and partitions", "spec"],
+    ids=["key", "definition", "key and partitions", "key and layout", "spec"],
 )
 def test_a_quarantine_is_in_the_graph(entry: dict[str, str], same: dg.AssetSpec) -> None:
     component = load(quarantine_specs=[{"schema_class": "shop:Orders", **entry}])

@@ -111,6 +111,13 @@ class RuleChecks(dg.Resolvable):
             description="How many rows that fail a rule its check shows; 0 shows none."
         ),
     ] = None
+    redact: Annotated[
+        list[str] | None,
+        dg.Resolver.default(
+            description="Columns whose values no check shows, beside those that the schema marks.",
+            examples=[["customer"]],
+        ),
+    ] = None
     automation_condition: Annotated[
         dg.AutomationCondition[Any] | None,
         dg.Resolver.default(
@@ -154,6 +161,13 @@ class QuarantineSpec(dg.Resolvable):
     schema_class: _Schema
     asset: _Asset
     partitions_def: _Partitions = None
+    quarantine_layout: Annotated[
+        Literal["columns", "list"] | None,
+        dg.Resolver.default(
+            description="The asset's setting of that name, where `asset` is a key: a column for each "
+            "rule, or a list of the rules that a row fails."
+        ),
+    ] = None
 
     def build(self) -> dg.AssetSpec:
         """Build the spec.
@@ -161,11 +175,17 @@ class QuarantineSpec(dg.Resolvable):
         Returns:
             A spec under the asset's key with `_quarantine` appended to its last part.
         """
+        asset: Any = self.asset
         partitions_def = self.partitions_def
-        if isinstance(self.asset, dg.AssetSpec):
-            key, partitions_def = self.asset.key, partitions_def or self.asset.partitions_def
-            return build_quarantine_spec(self.schema_class, key, partitions_def=partitions_def)
-        return build_quarantine_spec(self.schema_class, self.asset, partitions_def=partitions_def)
+        if isinstance(asset, dg.AssetSpec):
+            partitions_def = partitions_def or asset.partitions_def
+            asset = asset.key
+        return build_quarantine_spec(
+            self.schema_class,
+            asset,
+            partitions_def=partitions_def,
+            quarantine_layout=self.quarantine_layout,
+        )
 
 
 class _ScaffoldParams(dg.Model):
@@ -253,6 +273,7 @@ attributes:
     #   severities:
     #     amount|min: warn
     #   check_granularity: column # or `rule`, the default, or `schema`
+    #   redact: [customer] # columns whose values no check shows
     #   max_failure_samples: 0 # rows of the table that a failed check shows
     #   automation_condition: "{{{{ dg.AutomationCondition.eager() }}}}"
 
