@@ -87,6 +87,7 @@ def test_the_error_list_is_the_codes() -> None:
     whens = {
         dg.Failure: "run",
         dg.DagsterInvalidDefinitionError: "definition",
+        UserWarning: "definition",
         Exception: "command",
     }
     listed = {

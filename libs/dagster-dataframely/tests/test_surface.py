@@ -45,6 +45,7 @@ PUBLIC = {
         "InvalidSchemaError",
         "InvalidSettingError",
         "InvalidSeverityError",
+        "ManyChecksWarning",
         "NothingSurvivedError",
         "QuarantineColumnsError",
         "QuarantineDirError",

@@ -1,5 +1,7 @@
 """Check specs and check results, made from the same groups of rules so that they cannot disagree."""
 
+import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,7 +24,10 @@ from dagster_dataframely._tables import (
 )
 from dagster_dataframely._upstream import disable_dagster_warnings
 from dagster_dataframely._validation import Findings
-from dagster_dataframely.errors import ColumnMismatch
+from dagster_dataframely.errors import ColumnMismatch, ManyChecksWarning
+
+MANY_CHECKS = 200
+"""More than these are warned of: they take a run a second in memory, and six in SQLite."""
 
 SeverityOf = Callable[[Rule], dg.AssetCheckSeverity]
 
@@ -83,7 +88,12 @@ def build_check_specs(
     asset_key: dg.AssetKey,
     partitions_def: dg.PartitionsDefinition[Any] | None,
 ) -> list[dg.AssetCheckSpec]:
-    """The blocking check of columns and dtypes, then one spec for each group."""
+    """The blocking check of columns and dtypes, then one spec for each group.
+
+    Warns where there are so many that they decide what a run costs.
+    """
+    if (checks := len(groups) + 1) > MANY_CHECKS:
+        warn_of_many_checks(rules, asset_key, checks)
     # Dagster 1.13 warns that `partitions_def` on a check spec is in preview.
     with disable_dagster_warnings():
         return [
@@ -96,6 +106,17 @@ def build_check_specs(
             ),
             *(build_group_spec(group, asset_key, partitions_def) for group in groups),
         ]
+
+
+def warn_of_many_checks(rules: SchemaRules, asset_key: dg.AssetKey, checks: int) -> None:
+    """Say which granularity makes fewer; the warning points at the user's code."""
+    fewer = {}
+    for granularity in (Granularity.COLUMN, Granularity.SCHEMA):
+        count = 1 + sum(1 for _ in _groups(rules, Settings(check_granularity=granularity)))
+        if count < checks:
+            fewer[granularity.value] = count
+    warning = ManyChecksWarning(asset_key.to_user_string(), checks, fewer)
+    warnings.warn(warning, skip_file_prefixes=(os.path.dirname(__file__),))
 
 
 def build_group_spec(

@@ -26,6 +26,7 @@ __all__ = [
     "InvalidSchemaError",
     "InvalidSettingError",
     "InvalidSeverityError",
+    "ManyChecksWarning",
     "NothingSurvivedError",
     "QuarantineColumnsError",
     "QuarantineDirError",
@@ -438,6 +439,24 @@ class UnreadableFileError(DagsterDataframelyError):
         super().__init__(f"{_end_of(file)} cannot be read: {_cut(reason, 2 * _MAX_TEXT)}.")
         self.file = file
         self.reason = reason
+
+
+class ManyChecksWarning(UserWarning):
+    """An asset has so many checks that they take most of its runs' time; given at definition."""
+
+    def __init__(self, asset: str, checks: int, fewer: Mapping[str, int]) -> None:
+        # With its own arguments, so that pickle and pytest-xdist can make it again.
+        super().__init__(asset, checks, dict(fewer))
+        self.asset = asset
+        self.checks = checks
+        self.fewer = dict(fewer)
+
+    def __str__(self) -> str:
+        offers = [f"{count:,} with {_code(name)}" for name, count in self.fewer.items()]
+        return (
+            f"Asset {_code(self.asset)} has {self.checks:,} checks, and each takes a run 5 to 30 ms. "
+            f"`check_granularity` makes fewer: {', '.join(offers)}."
+        )
 
 
 def type_name(value: object) -> str:
