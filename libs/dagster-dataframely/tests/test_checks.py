@@ -226,7 +226,7 @@ def test_two_hundred_checks_are_not_too_many(
 
 
 def test_checks_of_a_stored_table_and_of_members_are_counted_for_each_asset() -> None:
-    schema = schema_of(150, key=dy.Int64(primary_key=True))
+    schema: Any = schema_of(150, key=dy.Int64(primary_key=True))
     shop = type(
         "Shop", (dy.Collection,), {"__annotations__": dict.fromkeys("ab", dy.LazyFrame[schema])}
     )

@@ -8,20 +8,26 @@ import polars as pl
 
 from dagster_dataframely import _names
 from dagster_dataframely._columns import table_schema
+from dagster_dataframely._report import read_earlier, write_report
 from dagster_dataframely._rules import SchemaRules
 from dagster_dataframely._settings import Settings
 from dagster_dataframely._statistics import describe_families
 from dagster_dataframely._tables import Table, fit_tables, given_table, rows_table, sample_table
 from dagster_dataframely._validation import Verdict, rule_combinations
 
+_BYTES_FOR_A_RULE = 5_000
+"""Of the budget: the report has a line for as many failing rules as that is in it."""
+
 
 def fit_metadata(metadata: Mapping[str, Any], settings: Settings, copies: int) -> dict[str, Any]:
-    """The metadata with its tables in three eighths of the budget.
+    """The metadata with its tables in what the report leaves of three eighths of the budget.
 
     Dagster stores it several times: with the output, and with each materialization (1.13).
     """
     tables = {key: value for key, value in metadata.items() if isinstance(value, Table)}
-    return {**metadata, **fit_tables(tables, settings.max_metadata_bytes * 3 // 8 // copies)}
+    report = len(dg.serialize_value(metadata[_names.REPORT]))
+    room = settings.max_metadata_bytes * 3 // 8 // copies - report
+    return {**metadata, **fit_tables(tables, max(0, room))}
 
 
 def fit_manager_metadata(
@@ -71,6 +77,26 @@ def row_counts(verdict: Verdict[Any]) -> dict[str, int | float]:
         _names.ERROR_ROWS: verdict.error_count,
         _names.ERROR_SHARE: verdict.error_count / verdict.rows_in if verdict.rows_in else 0.0,
     }
+
+
+def report_metadata(
+    rules: SchemaRules,
+    settings: Settings,
+    verdict: Verdict[Any],
+    metadata: Mapping[str, Any],
+    earlier: dg.AssetMaterialization | None,
+) -> dict[str, Any]:
+    """The run in words, and how many rows fail each failing rule, for the report of the next run.
+
+    `metadata` is what is recorded besides, with its tables not fitted.
+    """
+    most = settings.max_metadata_bytes // _BYTES_FOR_A_RULE
+    together = metadata.get(_names.INVALID_BY_RULES)
+    report = write_report(rules, verdict, together, read_earlier(earlier), most)
+    recorded: dict[str, Any] = {_names.REPORT: dg.MetadataValue.md(report)}
+    if failed := verdict.failed(rules.rules):
+        recorded[_names.FAILURES_BY_RULE] = dg.MetadataValue.json(failed)
+    return recorded
 
 
 def quarantine_metadata(

@@ -47,11 +47,14 @@ QUARANTINE_ADDRESS = "dataframely/quarantine_address"
 INVALID_COUNT = "dataframely/invalid_count"
 INVALID_SAMPLE = "dataframely/invalid_sample"
 INVALID_BY_RULES = "dataframely/invalid_by_rules"
+REPORT = "dataframely/report"
+FAILURES_BY_RULE = "dataframely/failures_by_rule"
 QUARANTINE_OF = "dataframely/quarantine_of"
 """On a quarantine's `AssetSpec`: the key of the asset whose error rows it holds."""
 
 QUARANTINE_LAYOUT = "dataframely/quarantine_layout"
 """On an asset's definition, where its quarantine has another layout than the default."""
+
 POLARS_ROWS, POLARS_STATISTICS = "table", "stats"
 """Where the IO managers of dagster-polars record rows and minima and maxima (0.27.12)."""
 

@@ -30,6 +30,7 @@ from dagster_dataframely._materialization import (
     fit_metadata,
     materialization_metadata,
     quarantine_metadata,
+    report_metadata,
 )
 from dagster_dataframely._quarantine import quarantine_frame
 from dagster_dataframely._ranges import PartitionRange
@@ -330,7 +331,9 @@ def _materialize(
     if (together := surroundings.partition_range) is not None:
         together.record_row_counts(together.split(verdict, declaration.rules))
         copies = 1 + len(together.keys)
-    own = fit_metadata({**own, **metadata}, settings, copies)
+    own = {**own, **metadata}
+    own |= report_metadata(declaration.rules, settings, verdict, own, _earlier(judged))
+    own = fit_metadata(own, settings, copies)
     start = time.monotonic()
     with _beside_the_manager(declaration, own, copies):
         yield dg.MaterializeResult(
@@ -343,6 +346,20 @@ def _materialize(
     # Dagster comes back for the next event when the IO manager has written.
     seconds = time.monotonic() - start
     surroundings.log(f"Surviving rows handed over: {verdict.survivor_count:,}, in {seconds:.1f} s.")
+
+
+def _earlier(judged: Judged) -> dg.AssetMaterialization | None:
+    """The last materialization of what this run is about to materialize; none outside of a run."""
+    asset_key, surroundings = judged.declaration.asset_key, judged.surroundings
+    context = current_run_context(asset_key)
+    if context is None or surroundings.partition_range is not None:
+        return None
+    partitions = None
+    if surroundings.partition_key is not None and context.assets_def.partitions_def is not None:
+        partitions = [surroundings.partition_key]
+    wanted = dg.AssetRecordsFilter(asset_key, asset_partitions=partitions)
+    records = context.instance.fetch_materializations(wanted, limit=1).records
+    return records[0].asset_materialization if records else None
 
 
 @contextmanager
