@@ -1,17 +1,13 @@
 """A cast that changes no value, or raises."""
 
-from collections.abc import Mapping
 from typing import Any, overload
 
 import dataframely as dy
 import polars as pl
 
-from dagster_dataframely._cells import render_series
-from dagster_dataframely._constraints import describe_dtype
-from dagster_dataframely._rules import SchemaRules, read_schema
-from dagster_dataframely.errors import CastFailure, StrictCastError
-
-_REDACTED = "redacted"
+from dagster_dataframely._cells import REDACTED, render_series
+from dagster_dataframely._rules import SchemaRules, read_declared
+from dagster_dataframely.errors import CastFailure, ColumnMismatch, StrictCastError
 
 
 @overload
@@ -73,54 +69,53 @@ def strict_cast(
             #> 1 0.5
         ```
     """
-    rules = read_schema(schema)
+    rules, _ = read_declared(schema, None, {})
     found = frame.collect_schema()
-    names = [mismatch.column for mismatch in rules.mismatches(found)]
-    refused = {name: reason for name in names if (reason := _refusal(rules, name, found.get(name)))}
-    failures = {name: _failure(rules, name, found.get(name), refused[name]) for name in refused}
-    selected = frame.select(name for name in rules.column_names if name in found)
-    if isinstance(selected, pl.LazyFrame):
-        _raise_any(rules, failures)
-        return selected.with_columns(_cast_when_it_runs(rules, name) for name in names)
-    cast = [_cast(rules, selected[name]) for name in names if name not in refused]
-    failures |= {result.column: result for result in cast if isinstance(result, CastFailure)}
-    _raise_any(rules, failures)
-    return selected.with_columns(result for result in cast if isinstance(result, pl.Series))
+    results: dict[str, Any] = {}
+    for mismatch in rules.mismatches(found):
+        name, dtype = mismatch.column, rules.columns[mismatch.column].dtype
+        reason = _conversion(found[name], dtype) if name in found else "it is missing"
+        if reason is not None:
+            results[name] = CastFailure(*mismatch, reason)
+        elif isinstance(frame, pl.LazyFrame):
+            results[name] = _cast_when_it_runs(rules, mismatch)
+        else:
+            results[name] = _cast(rules, mismatch, frame[name])
+    failures = [result for result in results.values() if isinstance(result, CastFailure)]
+    if failures:
+        raise StrictCastError(rules.name, failures)
+    return frame.select(rules.column_names).with_columns(**results)
 
 
-def _cast(rules: SchemaRules, series: pl.Series) -> pl.Series | CastFailure:
+def _cast(
+    rules: SchemaRules, mismatch: ColumnMismatch, series: pl.Series
+) -> pl.Series | CastFailure:
     try:
-        there = series.cast(rules.columns[series.name].dtype, strict=False)
+        there = series.cast(rules.columns[mismatch.column].dtype, strict=False)
         back = there.cast(series.dtype, strict=False)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return _failure(rules, series.name, series.dtype, "Polars does not cast it")
+        return CastFailure(*mismatch, "Polars does not cast it")
     lost = series.filter(back.ne_missing(series))
     if lost.is_empty():
         return there
-    is_pii = bool((rules.columns[series.name].metadata or {}).get("pii"))
-    example = _REDACTED if is_pii else str(render_series(lost.head(1))[0])
+    redacted = mismatch.column in rules.redacted
+    example = REDACTED if redacted else str(render_series(lost.head(1))[0])
     values = "1 value" if lost.len() == 1 else f"{lost.len():,} values"
     reason = f"{values} would change, such as {example}"
-    return _failure(rules, series.name, series.dtype, reason, changed=lost.len(), example=example)
+    return CastFailure(*mismatch, reason, lost.len(), example)
 
 
-def _cast_when_it_runs(rules: SchemaRules, name: str) -> pl.Expr:
+def _cast_when_it_runs(rules: SchemaRules, mismatch: ColumnMismatch) -> pl.Expr:
     def cast(batch: pl.Series) -> pl.Series:
-        result = _cast(rules, batch.alias(name))
+        result = _cast(rules, mismatch, batch)
         if isinstance(result, CastFailure):
             # Polars 1.44 makes the error again, of its message alone.
             raise pl.exceptions.ComputeError(str(StrictCastError(rules.name, [result])))
         return result
 
-    dtype = rules.columns[name].dtype
-    return pl.col(name).map_batches(cast, return_dtype=dtype, is_elementwise=True)
-
-
-def _refusal(rules: SchemaRules, name: str, found: pl.DataType | None) -> str | None:
-    """Why a column is not cast, whatever its values; `None` where they decide."""
-    if found is None:
-        return "it is missing"
-    return _conversion(found, rules.columns[name].dtype)
+    dtype = rules.columns[mismatch.column].dtype
+    column = pl.col(mismatch.column)
+    return column.map_batches(cast, return_dtype=dtype, is_elementwise=True)
 
 
 def _conversion(found: Any, declared: Any) -> str | None:
@@ -156,16 +151,3 @@ def _kind(dtype: pl.DataType) -> str:
 
 def _has_zone(dtype: pl.DataType) -> bool:
     return isinstance(dtype, pl.Datetime) and dtype.time_zone is not None
-
-
-def _failure(
-    rules: SchemaRules, name: str, found: pl.DataType | None, reason: str, **facts: Any
-) -> CastFailure:
-    expected = describe_dtype(rules.columns[name])
-    return CastFailure(name, expected, None if found is None else str(found), reason, **facts)
-
-
-def _raise_any(rules: SchemaRules, failures: Mapping[str, CastFailure]) -> None:
-    if failures:
-        in_order = [failures[name] for name in rules.column_names if name in failures]
-        raise StrictCastError(rules.name, in_order)
