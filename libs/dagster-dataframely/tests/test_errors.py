@@ -7,7 +7,7 @@ import dagster as dg
 import pytest
 
 from dagster_dataframely import errors
-from dagster_dataframely.errors import CastFailure, ColumnMismatch
+from dagster_dataframely.errors import CastFailure, ColumnMismatch, UnstorableColumn
 
 LONG = "x" * 400
 """Longer than a message may be."""
@@ -34,6 +34,9 @@ WORST = {
     "return value": lambda: errors.ReturnValueError(LONG, LONG, LONG, LONG),
     "stored asset": lambda: errors.AssetReadError(LONG, LONG),
     "directory": lambda: errors.QuarantineDirError(LONG, LONG),
+    "storage": lambda: errors.StorageDtypeError(
+        LONG, LONG, [UnstorableColumn(name, LONG, LONG) for name in MANY]
+    ),
     "strict cast": lambda: errors.StrictCastError(
         LONG, [CastFailure(LONG, LONG, LONG, LONG), CastFailure(LONG, LONG, None, LONG)]
     ),

@@ -95,7 +95,9 @@ def test_a_collection_is_refused() -> None:
     class Shop(dy.Collection):
         orders: dy.LazyFrame[Base]
 
-    with pytest.raises(CollectionNotSupportedError, match=r"@dd\.collection_asset\(Shop\)") as raised:
+    with pytest.raises(
+        CollectionNotSupportedError, match=r"@dd\.collection_asset\(Shop\)"
+    ) as raised:
         dd.asset(Shop)  # type: ignore[arg-type]
     assert raised.value.collection is Shop
 

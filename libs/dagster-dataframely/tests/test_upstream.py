@@ -307,3 +307,27 @@ def test_an_expression_for_the_whole_table_fills_every_row_only_with_columns() -
     total = (pl.col("a").sum() < 5).alias("r")
     assert frame.select(total).height == 1
     assert frame.with_columns(total)["r"].to_list() == [True, True]
+
+
+@pytest.mark.io_managers
+def test_the_methods_that_write_are_named_as_they_were() -> None:
+    """`bound_storage` goes by these names, so that it imports no IO manager."""
+    from dagster_duckdb_polars import DuckDBPolarsTypeHandler
+    from dagster_polars import PolarsDeltaIOManager, PolarsParquetIOManager
+
+    methods = {
+        "DuckDB": DuckDBPolarsTypeHandler.handle_output,
+        "Delta Lake": PolarsDeltaIOManager.write_df_to_path,
+        "Parquet": PolarsParquetIOManager.write_df_to_path,
+    }
+    names = {name: f"{m.__module__}.{m.__qualname__}" for name, m in methods.items()}
+    assert {storage: name for name, storage in _upstream._STORAGES.items()} == names
+
+
+@pytest.mark.io_managers
+def test_a_database_manager_has_a_handler_for_each_type() -> None:
+    """Where `bound_storage` finds the method that writes."""
+    from dagster_duckdb_polars import DuckDBPolarsIOManager, DuckDBPolarsTypeHandler
+
+    manager = DuckDBPolarsIOManager(database="any").create_io_manager(None)
+    assert isinstance(manager._handlers_by_type[pl.DataFrame], DuckDBPolarsTypeHandler)

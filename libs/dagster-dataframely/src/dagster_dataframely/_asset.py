@@ -202,7 +202,9 @@ def _prepare(
             return lambda returned: process(declaration, returned, surroundings)
         # Dagster can give an asset another key after it is made (`load_assets_from_modules`).
         keyed = replace(declaration, asset_key=step.asset_key)
-        surroundings = surroundings_of_step(step, step.asset_key, quarantine=quarantine)
+        surroundings = surroundings_of_step(
+            step, step.asset_key, declaration.rules, quarantine=quarantine
+        )
         return lambda returned: process(keyed, returned, surroundings)
 
     return prepare

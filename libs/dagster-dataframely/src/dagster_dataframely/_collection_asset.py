@@ -377,7 +377,9 @@ def _prepare(
                 writer = DirectWriter(key, partition_key) if quarantine else None
                 surroundings = Surroundings(writer, partition_key)
             else:
-                surroundings = surroundings_of_step(step, key, quarantine=quarantine)
+                surroundings = surroundings_of_step(
+                    step, key, declared.schema_rules, quarantine=quarantine
+                )
             declaration = replace(declared.declaration, asset_key=key)
             ready[member] = Member(declaration, declared.schema_rules, surroundings)
         return lambda returned: process_members(name, rules, ready, returned)

@@ -7,7 +7,9 @@ from typing import Any
 
 import dagster as dg
 
+from dagster_dataframely._handover import refuse_declared
 from dagster_dataframely._process import AssetYield, Surroundings
+from dagster_dataframely._rules import SchemaRules
 from dagster_dataframely._upstream import current_step, get_type_hints, has_context
 from dagster_dataframely._writers import delegating_writer, direct_call
 
@@ -78,9 +80,10 @@ def _with_context(function: Function) -> inspect.Signature:
 
 
 def surroundings_of_step(
-    step: dg.AssetExecutionContext, asset_key: dg.AssetKey, *, quarantine: bool
+    step: dg.AssetExecutionContext, asset_key: dg.AssetKey, rules: SchemaRules, *, quarantine: bool
 ) -> Surroundings:
-    """What a run brings for one of the assets of its step."""
+    """What a run brings for one of the assets of its step; what cannot work raises here."""
+    refuse_declared(step, asset_key, rules)
     writer = delegating_writer(step, asset_key) if quarantine else None
     partition_key = step.partition_key if step.has_partition_key else None
     return Surroundings.of_step(step, asset_key, writer, partition_key)

@@ -1,11 +1,14 @@
-"""What kind of frame an IO manager is handed, so that it never gets one it would refuse."""
+"""What an IO manager is handed, so that it never gets a frame it would refuse, or lose."""
 
 from collections.abc import Callable
 
 import dagster as dg
+import dataframely as dy
 import polars as pl
 
-from dagster_dataframely._upstream import bound_manager_kind, output_is_lazy
+from dagster_dataframely._rules import SchemaRules
+from dagster_dataframely._storage import refuse_unstorable
+from dagster_dataframely._upstream import bound_manager_kind, bound_storage, output_is_lazy
 
 Frame = pl.DataFrame | pl.LazyFrame
 HandOver = Callable[[Frame], Frame]
@@ -27,7 +30,32 @@ def to_lazy_frame_in_memory(frame: Frame) -> pl.LazyFrame:
 
 
 def choose_hand_over(context: dg.AssetExecutionContext, asset_key: dg.AssetKey) -> HandOver:
-    """What the manager that an asset of the step is bound to takes, given the output's Dagster type.
+    """What the manager that an asset of the step is bound to takes, and gives back."""
+    convert = _conversion(context, asset_key)
+    name, storage = asset_key.to_user_string(), bound_storage(context, asset_key)
+
+    def hand_over(frame: Frame) -> Frame:
+        refuse_unstorable(name, storage, frame.collect_schema())
+        return convert(frame)
+
+    return hand_over
+
+
+def refuse_declared(
+    context: dg.AssetExecutionContext, asset_key: dg.AssetKey, rules: SchemaRules
+) -> None:
+    """Raise where a column is declared that the bound manager does not give back."""
+    # What a `dy.Any` holds, only a frame says.
+    dtypes = {
+        name: column.dtype
+        for name, column in rules.columns.items()
+        if not isinstance(column, dy.Any)
+    }
+    refuse_unstorable(asset_key.to_user_string(), bound_storage(context, asset_key), dtypes)
+
+
+def _conversion(context: dg.AssetExecutionContext, asset_key: dg.AssetKey) -> HandOver:
+    """The kind of frame the manager takes, given the output's Dagster type.
 
     dagster-polars chooses how it writes by the type and not by the object (0.27.12). A manager that
     pickles, or keeps, what it gets would outlive the staged rows. A database manager has no handler

@@ -38,6 +38,7 @@ from dagster_dataframely._returned import Returned, unpack
 from dagster_dataframely._rules import Rule, SchemaRules
 from dagster_dataframely._settings import Engine, Settings
 from dagster_dataframely._staging import stage_rows, staging_folder
+from dagster_dataframely._storage import refuse_unstorable
 from dagster_dataframely._streaming import evaluate_plan
 from dagster_dataframely._upstream import current_run_context, rewriting_manager_metadata
 from dagster_dataframely._validation import Verdict, evaluate, in_one_chunk
@@ -265,11 +266,13 @@ def verdict_of(
         yield evaluate(frame, rules, sample=sample)
         return
     plan = in_one_chunk(frame).lazy() if isinstance(frame, pl.DataFrame) else frame
+    staged = plan.select(rules.column_names)
+    refuse_unstorable(declaration.asset_name, "a staging file", staged.collect_schema())
     with staging_folder(settings.temp_dir) as folder:
         if streams or settings.engine is Engine.AUTO:
-            yield evaluate_plan(plan, rules, folder, sample=sample, log=log)
+            yield evaluate_plan(staged, rules, folder, sample=sample, log=log)
         else:
-            rows = stage_rows(plan.select(rules.column_names), folder, log)
+            rows = stage_rows(staged, folder, log)
             yield evaluate(rows.collect(), rules, sample=sample)
 
 

@@ -154,8 +154,14 @@ def _problem(
     """What is wrong with one frame, or `None`."""
     if not isinstance(frame, frame_type):
         return f"found a `{type(frame).__name__}`, expected a `pl.{frame_type.__name__}`"
-    mismatches = rules.mismatches(frame.collect_schema())
-    return _describe(rules, mismatches) if mismatches else None
+    found = frame.collect_schema()
+    mismatches = rules.mismatches(found)
+    if not mismatches:
+        return None
+    fix = ""
+    if rules.is_castable(found):
+        fix = f". Annotate `pl.{frame_type.__name__}` and write `{rules.name}.cast(frame)`"
+    return f"{_describe(rules, mismatches)}{fix}"
 
 
 def _describe(rules: SchemaRules, mismatches: list[ColumnMismatch]) -> str:

@@ -26,6 +26,7 @@ from dataframely._rule import RuleFactory
 __all__ = [
     "RuleFactory",
     "bound_manager_kind",
+    "bound_storage",
     "collection_filters",
     "current_keys",
     "current_run_context",
@@ -166,6 +167,32 @@ def bound_manager_kind(
     """What the manager of the asset does with an object, as far as Dagster's own classes tell."""
     step, handle = _output(context, asset_key)
     return _manager_kind(step.get_io_manager(handle))
+
+
+_STORAGES: Mapping[str, Literal["DuckDB", "Delta Lake", "Parquet"]] = {
+    "dagster_duckdb_polars.duckdb_polars_type_handler.DuckDBPolarsTypeHandler.handle_output": "DuckDB",
+    "dagster_polars.io_managers.delta.PolarsDeltaIOManager.write_df_to_path": "Delta Lake",
+    "dagster_polars.io_managers.parquet.PolarsParquetIOManager.write_df_to_path": "Parquet",
+}
+
+
+def bound_storage(
+    context: dg.AssetExecutionContext, asset_key: dg.AssetKey
+) -> Literal["DuckDB", "Delta Lake", "Parquet"] | None:
+    """What the manager of the asset writes to, where a released one's own code does the writing.
+
+    The method tells and not the class: a subclass that writes in another way knows what it does.
+    """
+    step, handle = _output(context, asset_key)
+    manager: Any = step.get_io_manager(handle)
+    if isinstance(manager, DbIOManager):
+        handler = manager._handlers_by_type.get(pl.DataFrame)
+        write = getattr(type(handler), "handle_output", None)
+    else:
+        write = getattr(type(manager), "write_df_to_path", None)
+    if write is None:
+        return None
+    return _STORAGES.get(f"{write.__module__}.{write.__qualname__}")
 
 
 def _manager_kind(manager: object) -> Literal["duckdb", "database", "keeps the object", "other"]:

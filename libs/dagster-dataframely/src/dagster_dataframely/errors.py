@@ -34,8 +34,10 @@ __all__ = [
     "ReservedColumnError",
     "ReturnValueError",
     "StagingError",
+    "StorageDtypeError",
     "StrictCastError",
     "UnreadableFileError",
+    "UnstorableColumn",
     "ValidationAbortError",
 ]
 
@@ -71,6 +73,17 @@ class CastFailure(NamedTuple):
     """How many values would change, or `None` where it is not the values that decide."""
     example: str | None = None
     """The first of them, or `redacted` where the schema marks the column as personal data."""
+
+
+class UnstorableColumn(NamedTuple):
+    """One column that a storage does not give back as it was written."""
+
+    column: str
+    """The column's name."""
+    dtype: str
+    """The dtype that is lost: the column's, or one inside of it."""
+    instead: str
+    """What to declare in its place, in words."""
 
 
 class DagsterDataframelyError(Exception):
@@ -394,6 +407,22 @@ class StrictCastError(_RunError):
         self.schema = schema
         self.failures = tuple(failures)
         self.columns = tuple(f.column for f in failures)
+
+
+class StorageDtypeError(_RunError):
+    """Columns have dtypes that what the asset is stored in does not give back; nothing was written."""
+
+    def __init__(self, asset: str, storage: str, unstorable: Sequence[UnstorableColumn]) -> None:
+        found = [
+            f"{_code(c.column)} ({_cut(c.dtype, _MAX_NAME)}): declare {_cut(c.instead, _MAX_NAME)}"
+            for c in unstorable
+        ]
+        head = f"Asset {_code(asset)}: {_cut(storage, _MAX_NAME)} does not give back "
+        super().__init__(_list(head, found, ". Nothing was written.", separator="; "))
+        self.asset = asset
+        self.storage = storage
+        self.unstorable = tuple(unstorable)
+        self.columns = tuple(c.column for c in unstorable)
 
 
 class QuarantineColumnsError(_RunError):

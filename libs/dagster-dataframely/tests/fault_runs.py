@@ -1,0 +1,241 @@
+"""Runs that end badly, some of them in a process of their own, and what each storage keeps."""
+
+import functools
+import io
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+from unittest import mock
+
+import dagster as dg
+import dataframely as dy
+import polars as pl
+
+import dagster_dataframely as dd
+
+SNIPPET = Path(__file__).parents[3] / "docs/snippets/safe_managers.py"
+
+KEEPS = "the last good one"
+NEW = "this run's"
+BROKEN = "a broken file"
+EMPTY = "no row"
+MISSING = "nothing"
+
+LEFT: dict[str, dict[str, tuple[str, str, str]]] = {
+    "the table": {
+        "the plan raises half way": (KEEPS, KEEPS, KEEPS),
+        "the disk is full where rows are staged": (KEEPS, KEEPS, KEEPS),
+        "the process is killed while it stages": (KEEPS, KEEPS, KEEPS),
+        "the manager fails at the error rows": (KEEPS, KEEPS, KEEPS),
+        "the process is killed at the error rows": (KEEPS, KEEPS, KEEPS),
+        "the manager fails at the table": (BROKEN, EMPTY, KEEPS),
+        "the process is killed at the table": (BROKEN, EMPTY, KEEPS),
+    },
+    "the error rows": {
+        "the plan raises half way": (KEEPS, KEEPS, KEEPS),
+        "the disk is full where rows are staged": (KEEPS, KEEPS, KEEPS),
+        "the process is killed while it stages": (KEEPS, KEEPS, KEEPS),
+        "the manager fails at the error rows": (BROKEN, EMPTY, KEEPS),
+        "the process is killed at the error rows": (BROKEN, EMPTY, KEEPS),
+        "the manager fails at the table": (NEW, NEW, NEW),
+        "the process is killed at the table": (NEW, NEW, NEW),
+    },
+}
+"""What is there after a fault in the second run, in Parquet, DuckDB and Delta Lake, through the released
+managers."""
+
+STORAGES = ("Parquet", "DuckDB", "Delta Lake")
+SAFE = ("Parquet, renamed", "DuckDB, in one transaction")
+"""With the managers that the guide shows: they keep what there was."""
+
+ROWS = 1_000
+ERROR_ROWS = 100
+
+
+def expected(fault: str, storage: str) -> tuple[str, str]:
+    """What is left of the table and of the error rows."""
+    if storage in STORAGES:
+        place = STORAGES.index(storage)
+        return LEFT["the table"][fault][place], LEFT["the error rows"][fault][place]
+    at_table = fault.endswith("at the table")
+    return KEEPS, NEW if at_table else KEEPS
+
+
+class Orders(dy.Schema):
+    """The rows say which run wrote them."""
+
+    id = dy.Int64(primary_key=True)
+    amount = dy.Int64(min=0)
+    run = dy.Int64()
+
+
+def rows_of(run: int) -> pl.DataFrame:
+    number = pl.int_range(ROWS + ERROR_ROWS, eager=True)
+    amount = pl.when(number < ROWS).then(number).otherwise(-1)
+    return pl.select(id=number, amount=amount, run=pl.lit(run, pl.Int64))
+
+
+def declare(plan: Callable[[], pl.LazyFrame], folder: Path) -> dg.AssetsDefinition:
+    temp_dir = folder / "staging"
+    temp_dir.mkdir(exist_ok=True)
+    return dd.asset(Orders, name="orders", quarantine=True, temp_dir=temp_dir)(plan)
+
+
+def manager(storage: str, folder: Path) -> Any:
+    from dagster_duckdb_polars import DuckDBPolarsIOManager
+    from dagster_polars import PolarsDeltaIOManager, PolarsParquetIOManager
+
+    if storage == "Delta Lake":
+        return PolarsDeltaIOManager(base_dir=str(folder))
+    if storage in SAFE:
+        if storage.startswith("DuckDB"):
+            return safe_managers()["DuckDBIOManager"](database=str(folder / "orders.duckdb"))
+        return safe_managers()["ParquetIOManager"](base_dir=str(folder))
+    if storage == "DuckDB":
+        return DuckDBPolarsIOManager(database=str(folder / "orders.duckdb"))
+    return PolarsParquetIOManager(base_dir=str(folder))
+
+
+@functools.cache
+def safe_managers() -> dict[str, Any]:
+    """What the guide shows, without the run that it shows it with."""
+    source = SNIPPET.read_text().partition("# --8<-- [end:duckdb]")[0]
+    names: dict[str, Any] = {}
+    exec(source, names)
+    return names
+
+
+def materialize(storage: str, folder: Path, plan: Callable[[], pl.LazyFrame]) -> None:
+    resources = {"io_manager": manager(storage, folder)}
+    dg.materialize([declare(plan, folder)], resources=resources)
+
+
+def stored(storage: str, folder: Path, name: str) -> str:
+    """What is stored under a name, read without the manager."""
+    try:
+        frame = _read(storage, folder, name)
+    except pl.exceptions.ComputeError:
+        return BROKEN
+    if frame is None:
+        return MISSING
+    if frame.is_empty():
+        return EMPTY
+    whole = ROWS if name == "orders" else ERROR_ROWS
+    (run,) = set(frame["run"])
+    assert frame.height == whole
+    return KEEPS if run == 1 else NEW
+
+
+def _read(storage: str, folder: Path, name: str) -> pl.DataFrame | None:
+    if storage.startswith("Parquet"):
+        path = folder / f"{name}.parquet"
+        return pl.read_parquet(path) if path.exists() else None
+    if storage == "Delta Lake":
+        return pl.read_delta(str(folder / f"{name}.delta"))
+    import duckdb
+
+    with duckdb.connect(str(folder / "orders.duckdb")) as connection:
+        return connection.execute(f"select * from public.{name}").pl()
+
+
+# Faults.
+
+
+def be_killed() -> NoReturn:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError
+
+
+def fail() -> NoReturn:
+    message = "the storage is gone"
+    raise OSError(message)
+
+
+@contextmanager
+def at(name: str, happen: Callable[[], object]) -> Iterator[None]:
+    """Let something happen where a released manager is half way through writing the rows of a name."""
+    from dagster_duckdb_polars import DuckDBPolarsTypeHandler
+
+    with ExitStack() as patches:
+        to_parquet, to_delta = pl.DataFrame.write_parquet, pl.DataFrame.write_delta
+        to_duckdb = DuckDBPolarsTypeHandler.handle_output
+
+        def write_parquet(frame: pl.DataFrame, file: Any, **options: Any) -> None:
+            if Path(file.name).name.strip(".").partition(".")[0] != name:
+                to_parquet(frame, file, **options)
+                return
+            whole = io.BytesIO()
+            to_parquet(frame, whole, **options)
+            file.write(whole.getvalue()[: whole.tell() // 2])
+            file.flush()
+            happen()
+            file.write(whole.getvalue()[whole.tell() // 2 :])
+
+        def write_delta(frame: pl.DataFrame, target: Any, **options: Any) -> Any:
+            where = Path(getattr(target, "table_uri", target).removeprefix("file://"))
+            if where.stem == name:
+                # Delta Lake's writer stores rows first, and then the version that has them.
+                to_parquet(frame, where / "part-00000-of-a-version-that-never-was.parquet")
+                happen()
+            return to_delta(frame, target, **options)
+
+        def handle_output(
+            handler: Any, context: Any, table_slice: Any, frame: Any, connection: Any
+        ) -> Any:
+            if table_slice.table == name:
+                # The manager has deleted the old rows.
+                happen()
+            return to_duckdb(handler, context, table_slice, frame, connection)
+
+        for owner, function in (
+            (pl.DataFrame, write_parquet),
+            (pl.DataFrame, write_delta),
+            (DuckDBPolarsTypeHandler, handle_output),
+        ):
+            patches.enter_context(mock.patch.object(owner, function.__name__, function))
+        yield
+
+
+def plan_that(happen: Callable[[], object], run: int) -> pl.LazyFrame:
+    """The rows of a run, in whose middle something happens."""
+
+    def step(frame: pl.DataFrame) -> pl.DataFrame:
+        happen()
+        return frame
+
+    late = rows_of(run)[ROWS // 2 :].lazy().map_batches(step)
+    return pl.concat([rows_of(run)[: ROWS // 2].lazy(), late])
+
+
+def wait_for(path: Path) -> None:
+    until = time.monotonic() + 60
+    while not path.exists():
+        if time.monotonic() > until:
+            raise TimeoutError(path)
+        time.sleep(0.02)
+
+
+def main(what: str, storage: str, folder: Path) -> None:
+    """The second run, in a process of its own."""
+    if what == "killed while staging":
+        materialize(storage, folder, lambda: plan_that(be_killed, 2))
+    elif what == "slow":
+        # Another run starts while this one is half way through writing its table.
+        def pause() -> None:
+            (folder / "half way").touch()
+            wait_for(folder / "go on")
+
+        with at("orders", pause):
+            materialize(storage, folder, lambda: rows_of(2).lazy())
+    else:
+        with at(what, be_killed):
+            materialize(storage, folder, lambda: rows_of(2).lazy())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
