@@ -34,7 +34,7 @@ def test_what_is_not_refused_comes_back_with_every_value(storage: str, tmp_path:
     kept = [dtype for dtype in ALL_DTYPES if not is_refused(storage, dtype)]
     frame = pl.DataFrame({f"c{index}": series_of(dtype) for index, dtype in enumerate(kept)})
     found = send(frame, managers(tmp_path)[storage])
-    assert_frame_equal(found.cast(frame.schema), frame)  # type: ignore[arg-type]
+    assert_frame_equal(found.cast(frame.schema), frame)
 
 
 TRY = """
