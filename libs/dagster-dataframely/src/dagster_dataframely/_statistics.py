@@ -13,10 +13,11 @@ _BLOCKS = " ▁▂▃▄▅▆▇█"
 _HISTOGRAM = "histogram"
 _DISTINCT = "distinct"
 _LOW, _HIGH = "lowest finite", "highest finite"
+_BOUNDS = {_LOW: "min", _HIGH: "max"}
 _TELLS_NO_VALUE = ("count", "nulls")
 """The statistics of a redacted column; the others are not computed."""
 _EXACT = 1_000_000
-"""Up to about so many distinct strings are counted exactly, in a second query."""
+"""Distinct strings among up to so many values are counted exactly, in a second query."""
 _SAMPLE = 1_000_000
 """From about so many rows, evenly spaced, a histogram is drawn; from all where there are fewer."""
 _ROW, _NUMBER, _FINITE, _LENGTH = "dy_row", "dy_number ", "dy_finite ", "dy_length "
@@ -77,9 +78,9 @@ def _query(rows: pl.LazyFrame, expressions: Mapping[tuple[str, str], pl.Expr]) -
 
 
 def _distinct(columns: Iterable[str], first: _Values) -> Iterator[tuple[tuple[str, str], pl.Expr]]:
-    """An exact count where the first query found few values."""
+    """An exact count where there are few values."""
     for column in columns:
-        if (column, _DISTINCT) in first and first[column, _DISTINCT].item() < _EXACT:
+        if (column, _DISTINCT) in first and first[column, "count"].item() <= _EXACT:
             yield (column, _DISTINCT), pl.col(column).drop_nulls().n_unique()
 
 
@@ -94,20 +95,27 @@ def _histograms(
 ) -> Iterator[tuple[tuple[str, str], pl.Expr]]:
     """How many values lie below the end of each of equally wide bins; the last holds the highest."""
     for column in columns:
-        low = first[column, _LOW].item() if (column, _LOW) in first else None
-        if low is not None:
-            width = (first[column, _HIGH].item() - low) / _BINS
+        low, high = (_bound(column, bound, first) for bound in (_LOW, _HIGH))
+        if low is not None and high is not None:
+            width = (high - low) / _BINS
             finite = pl.col(_FINITE + column)
             for bin_ in range(1, _BINS):
                 yield (column, f"{_HISTOGRAM} {bin_}"), (finite < low + width * bin_).sum()
             yield (column, f"{_HISTOGRAM} {_BINS}"), finite.count()
 
 
+def _bound(column: str, bound: str, first: _Values) -> float | None:
+    """Of the finite values, as a double; for other dtypes than floats that is the minimum or maximum."""
+    values = first.get((column, bound), first.get((column, _BOUNDS[bound])))
+    value: float | None = None if values is None else values.cast(pl.Float64).item()
+    return value
+
+
 def _row(family: str, column: str, first: _Values, second: _Values) -> dict[str, Cell]:
     row: dict[str, Cell] = {"column": column}
     for statistic in _STATISTICS[family]:
         # A redacted column has values under the statistics that tell none.
-        known = (column, _LOW if statistic == _HISTOGRAM else statistic) in first
+        known = (column, "min" if statistic == _HISTOGRAM else statistic) in first
         row[statistic] = _cell(column, statistic, first, second) if known else REDACTED
     return row
 
@@ -139,7 +147,8 @@ def _derived(schema: pl.Schema, members: Mapping[str, Iterable[str]]) -> Iterato
     """Columns that several statistics are made of, so that each is computed once."""
     for name in members["numeric"]:
         yield _number(name).alias(_NUMBER + name)
-        yield _finite(name, schema[name])
+        if schema[name].is_float():
+            yield _finite(name, schema[name])
     for name in members["string"]:
         yield pl.col(name).cast(pl.String).str.len_chars().alias(_LENGTH + name)
 
@@ -155,8 +164,9 @@ def _finite(name: str, dtype: pl.DataType) -> pl.Expr:
     return finite.alias(_FINITE + name)
 
 
-def _numeric(name: str, _dtype: pl.DataType) -> dict[str, pl.Expr]:
+def _numeric(name: str, dtype: pl.DataType) -> dict[str, pl.Expr]:
     column, number, finite = pl.col(name), pl.col(_NUMBER + name), pl.col(_FINITE + name)
+    bounds = {_LOW: finite.min(), _HIGH: finite.max()} if dtype.is_float() else {}
     return {
         "count": column.count(),
         "nulls": column.null_count(),
@@ -164,8 +174,7 @@ def _numeric(name: str, _dtype: pl.DataType) -> dict[str, pl.Expr]:
         "std": number.std(),
         "min": column.min(),
         "max": column.max(),
-        _LOW: finite.min(),
-        _HIGH: finite.max(),
+        **bounds,
     }
 
 

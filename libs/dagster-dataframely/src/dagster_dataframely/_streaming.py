@@ -206,10 +206,9 @@ def _conclude(
 
 
 def _rows_at(table: pl.LazyFrame, positions: list[int]) -> pl.DataFrame:
-    # A slice of one row is read without the rows before it.
-    return pl.concat(
-        [table.head(0), *(table.slice(position, 1) for position in positions)]
-    ).collect()
+    # A slice of one row is read without the rows before it; a concatenation of them is not.
+    found = [table.slice(position, 1).collect() for position in positions]
+    return pl.concat([table.head(0).collect(), *found])
 
 
 def _first_failures(everything: pl.LazyFrame, name: str, sample: int) -> pl.DataFrame:
