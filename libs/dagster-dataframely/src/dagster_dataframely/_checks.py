@@ -122,14 +122,13 @@ def warn_of_many_checks(rules: SchemaRules, asset_key: dg.AssetKey, checks: int)
 def build_group_spec(
     group: CheckGroup, asset_key: dg.AssetKey, partitions_def: dg.PartitionsDefinition[Any] | None
 ) -> dg.AssetCheckSpec:
-    """The spec of a check of rules."""
-    with disable_dagster_warnings():
-        return dg.AssetCheckSpec(
-            group.check_name,
-            asset=asset_key,
-            description=group.description,
-            partitions_def=partitions_def,
-        )
+    """The spec of a check of rules; Dagster warns as in `build_check_specs`."""
+    return dg.AssetCheckSpec(
+        group.check_name,
+        asset=asset_key,
+        description=group.description,
+        partitions_def=partitions_def,
+    )
 
 
 def columns_check_result(

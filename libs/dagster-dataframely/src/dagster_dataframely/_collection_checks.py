@@ -204,9 +204,9 @@ def _build_specs(
     for name, asset in stored.items():
         others = [dg.AssetDep(other.key) for other in stored.values() if other.key != asset.key]
         for rule in rules.filters_of(name):
-            spec = build_group_spec(single_group(rule), asset.key, asset.partitions_def)
             # Dagster 1.13 warns that `partitions_def` on a check spec is in preview.
             with disable_dagster_warnings():
+                spec = build_group_spec(single_group(rule), asset.key, asset.partitions_def)
                 specs.append(spec._replace(additional_deps=others, automation_condition=condition))
     return specs
 

@@ -16,6 +16,10 @@ _OWN_FIELD = {"nullability", "unique"}
 
 def table_schema(rules: SchemaRules) -> dg.TableSchema:
     """Columns with every constraint beside its column; the others once, for the table."""
+    others: dict[str | None, list[str]] = {}
+    for rule in sorted(rules.rules, key=lambda rule: rule.name != PRIMARY_KEY):
+        if not _has_own_field(rule):
+            others.setdefault(rule.column, []).append(_with_severity(rule))
     return dg.TableSchema(
         columns=[
             dg.TableColumn(
@@ -25,21 +29,13 @@ def table_schema(rules: SchemaRules) -> dg.TableSchema:
                 constraints=dg.TableColumnConstraints(
                     nullable=column.nullable,
                     unique=column.unique or rules.primary_key == [name],
-                    other=[
-                        _with_severity(rule) for rule in rules.rules if _is_other_of(rule, name)
-                    ],
+                    other=others.get(name, []),
                 ),
                 tags=column_tags(column.metadata),
             )
             for name, column in rules.columns.items()
         ],
-        constraints=dg.TableConstraints(
-            other=[
-                _with_severity(rule)
-                for rule in sorted(rules.rules, key=lambda rule: rule.name != PRIMARY_KEY)
-                if rule.column is None
-            ]
-        ),
+        constraints=dg.TableConstraints(other=others.get(None, [])),
     )
 
 
@@ -52,8 +48,8 @@ def column_tags(metadata: Mapping[str, Any] | None) -> dict[str, str]:
     }
 
 
-def _is_other_of(rule: Rule, column: str) -> bool:
-    return rule.column == column and rule.name.removeprefix(f"{column}|") not in _OWN_FIELD
+def _has_own_field(rule: Rule) -> bool:
+    return rule.column is not None and rule.name.removeprefix(f"{rule.column}|") in _OWN_FIELD
 
 
 def _with_severity(rule: Rule) -> str:

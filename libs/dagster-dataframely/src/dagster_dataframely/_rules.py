@@ -51,7 +51,7 @@ class Rule:
     is_filter: bool = False
     """Whether it is a filter of a collection, which looks at all members and has no expression."""
 
-    @property
+    @cached_property
     def check_name(self) -> str:
         """Also the name of the rule's column in the quarantine."""
         name = _names.filter_check_name if self.is_filter else _names.rule_check_name
@@ -330,7 +330,8 @@ def _checked_severities(
     overrides: Mapping[str, object],
 ) -> dict[str, Severity]:
     severities = {**dict.fromkeys(rules, "error"), **declared, **overrides}
+    known = set(rules)
     for rule, severity in severities.items():
-        if rule not in rules or severity not in ("error", "warn"):
+        if rule not in known or severity not in ("error", "warn"):
             raise InvalidSeverityError(schema.__name__, rule, severity, rules)
     return cast("dict[str, Severity]", severities)
