@@ -332,7 +332,7 @@ def _materialize(
     )
     copies = 2  # Dagster stores it with the output too, and for each of several partitions (1.13).
     if (together := surroundings.partition_range) is not None:
-        together.record_row_counts(together.split(verdict, declaration.rules))
+        together.record_row_counts(verdict, declaration.rules)
         copies = 1 + len(together.keys)
     own = {**own, **metadata}
     own |= report_metadata(declaration.rules, settings, verdict, own, _earlier(judged))

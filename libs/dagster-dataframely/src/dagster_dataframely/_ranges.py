@@ -43,8 +43,9 @@ class PartitionRange:
         Rules over the whole table, and all of them where the columns do not tell the partition, keep
         what they found in all partitions together.
         """
-        if verdict is None:
-            return self.undivided
+        return self.undivided if verdict is None else self._parts(verdict, rules)
+
+    def _parts(self, verdict: Verdict[Any], rules: SchemaRules) -> list[tuple[str, Verdict[Any]]]:
         schema = verdict.flagged.collect_schema()
         label = _partition_label(self.step.assets_def, self.asset_key, self.keys, schema)
         if label is None:
@@ -54,12 +55,11 @@ class PartitionRange:
         nothing = dict.fromkeys([_ROWS, _SURVIVORS, *(rule.name for rule in rules.row_rules)], 0)
         return [(key, _part(verdict, rules, found.get(key, nothing))) for key in self.keys]
 
-    def record_row_counts(self, parts: Split) -> None:
+    def record_row_counts(self, verdict: Verdict[Any], rules: SchemaRules) -> None:
         """Give the materialization of each partition its own row counts."""
-        for key, verdict in parts:
-            if verdict is not None:
-                counts = {**row_counts(verdict), _names.PARTITION_ROW_COUNT: verdict.survivor_count}
-                self.step.add_asset_metadata(counts, asset_key=self.asset_key, partition_key=key)
+        for key, part in self._parts(verdict, rules):
+            counts = {**row_counts(part), _names.PARTITION_ROW_COUNT: part.survivor_count}
+            self.step.add_asset_metadata(counts, asset_key=self.asset_key, partition_key=key)
 
     def record_evaluations(self, parts: Split, checks: Checks) -> None:
         """Evaluate each check for each partition.
