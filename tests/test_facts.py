@@ -12,7 +12,7 @@ import dagster as dg
 import dataframely as dy
 import polars as pl
 import pytest
-from round_trips import ALL_DTYPES, DTYPES, SESSION, STORAGES, managers, send, series_of
+from round_trips import ALL_DTYPES, DTYPES, STORAGES, managers, send, series_of, session_zone
 
 import dagster_dataframely as dd
 from dagster_dataframely import __main__ as command
@@ -329,14 +329,18 @@ def test_the_glossary_is_in_order_and_has_the_words_of_this_library() -> None:
     assert ours == {"error row", "exit", "quarantine", "table rule", "verdict", "warn row"}
 
 
-def show_dtype(found: pl.DataType, written: pl.DataType) -> str:
+def show_dtype(found: pl.DataType, written: pl.DataType, storage: str) -> str:
     """What comes back, in the words of the guide."""
     if found == written:
         return "the same"
     if not (isinstance(found, pl.Datetime) and isinstance(written, pl.Datetime)):
         return f"`{found.base_type()}`"
     unit = "" if found.time_unit == written.time_unit else found.time_unit
-    zone = {None: "", SESSION: "in the session's zone"}.get(found.time_zone, "in UTC")
+    zone = ""
+    if found.time_zone is not None:
+        expected = session_zone() if storage == "DuckDB" else "UTC"
+        assert found.time_zone == expected
+        zone = "in the session's zone" if storage == "DuckDB" else "in UTC"
     return ", ".join(part for part in (unit, zone) if part)
 
 
@@ -351,7 +355,7 @@ def comes_back(storage: Any, manager: object) -> list[str]:
         refused = list(error.columns)
     found = send(frame.drop(refused), manager)
     words = {
-        name: "refused" if name in refused else show_dtype(found.schema[name], dtype)
+        name: "refused" if name in refused else show_dtype(found.schema[name], dtype, storage)
         for name, dtype in frame.schema.items()
     }
     numbers = iter(columns)

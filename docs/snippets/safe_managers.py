@@ -21,14 +21,22 @@ class ParquetIOManager(PolarsParquetIOManager):
     """Puts a whole file in the place of the last one, on a local disk."""
 
     def write_df_to_path(self, context: dg.OutputContext, df: pl.DataFrame, path: Any) -> None:
-        unfinished = path.with_name(f".{path.name}.unfinished")
-        super().write_df_to_path(context, df, unfinished)
-        os.replace(unfinished, path)
+        with whole_file(context, path) as unfinished:
+            super().write_df_to_path(context, df, unfinished)
 
     def sink_df_to_path(self, context: dg.OutputContext, df: pl.LazyFrame, path: Any) -> None:
-        unfinished = path.with_name(f".{path.name}.unfinished")
-        super().sink_df_to_path(context, df, unfinished)
+        with whole_file(context, path) as unfinished:
+            super().sink_df_to_path(context, df, unfinished)
+
+
+@contextmanager
+def whole_file(context: dg.OutputContext, path: Any) -> Iterator[Any]:
+    unfinished = path.with_name(f".{path.name}.{context.run_id}")
+    try:
+        yield unfinished
         os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 # --8<-- [end:parquet]
@@ -43,11 +51,9 @@ class InOneTransaction(DuckDbClient):
             connection.begin()
             try:
                 yield connection
-            except BaseException:
-                connection.rollback()
+                connection.commit()
+            finally:
                 connection.close()
-                raise
-            connection.commit()
 
 
 class DuckDBIOManager(DuckDBPolarsIOManager):
@@ -69,8 +75,8 @@ def orders() -> pl.DataFrame:
 
 
 @dd.asset(Orders)
-def paid(orders: pl.DataFrame) -> pl.DataFrame:
-    return orders
+def paid(orders: pl.DataFrame) -> pl.LazyFrame:
+    return orders.lazy()
 
 
 with tempfile.TemporaryDirectory() as folder:

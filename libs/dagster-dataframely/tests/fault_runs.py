@@ -1,12 +1,14 @@
 """Runs that end badly, some of them in a process of their own, and what each storage keeps."""
 
 import functools
+import gc
 import io
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -22,36 +24,30 @@ SNIPPET = Path(__file__).parents[3] / "docs/snippets/safe_managers.py"
 
 KEEPS = "the last good one"
 NEW = "this run's"
-BROKEN = "a broken file"
+OTHER = "another run's"
+BROKEN = "an incomplete file"
+BOTH = "rows of both"
 EMPTY = "no row"
 MISSING = "nothing"
-
-LEFT: dict[str, dict[str, tuple[str, str, str]]] = {
-    "the table": {
-        "the plan raises half way": (KEEPS, KEEPS, KEEPS),
-        "the disk is full where rows are staged": (KEEPS, KEEPS, KEEPS),
-        "the process is killed while it stages": (KEEPS, KEEPS, KEEPS),
-        "the manager fails at the error rows": (KEEPS, KEEPS, KEEPS),
-        "the process is killed at the error rows": (KEEPS, KEEPS, KEEPS),
-        "the manager fails at the table": (BROKEN, EMPTY, KEEPS),
-        "the process is killed at the table": (BROKEN, EMPTY, KEEPS),
-    },
-    "the error rows": {
-        "the plan raises half way": (KEEPS, KEEPS, KEEPS),
-        "the disk is full where rows are staged": (KEEPS, KEEPS, KEEPS),
-        "the process is killed while it stages": (KEEPS, KEEPS, KEEPS),
-        "the manager fails at the error rows": (BROKEN, EMPTY, KEEPS),
-        "the process is killed at the error rows": (BROKEN, EMPTY, KEEPS),
-        "the manager fails at the table": (NEW, NEW, NEW),
-        "the process is killed at the table": (NEW, NEW, NEW),
-    },
-}
-"""What is there after a fault in the second run, in Parquet, DuckDB and Delta Lake, through the released
-managers."""
 
 STORAGES = ("Parquet", "DuckDB", "Delta Lake")
 SAFE = ("Parquet, renamed", "DuckDB, in one transaction")
 """With the managers that the guide shows: they keep what there was."""
+
+PLAN = "the plan raises half way"
+DISK = "the disk is full where rows are staged"
+STAGING = "the process is killed while it stages"
+AT_ERROR_ROWS = "the manager fails, or the process is killed, at the error rows"
+AT_TABLE = "the manager fails, or the process is killed, at the table"
+
+LEFT: dict[str, dict[str, tuple[str, str, str]]] = {
+    PLAN: {"table": (KEEPS, KEEPS, KEEPS), "error rows": (KEEPS, KEEPS, KEEPS)},
+    DISK: {"table": (KEEPS, KEEPS, KEEPS), "error rows": (KEEPS, KEEPS, KEEPS)},
+    STAGING: {"table": (KEEPS, KEEPS, KEEPS), "error rows": (KEEPS, KEEPS, KEEPS)},
+    AT_ERROR_ROWS: {"table": (KEEPS, KEEPS, KEEPS), "error rows": (BROKEN, EMPTY, KEEPS)},
+    AT_TABLE: {"table": (BROKEN, EMPTY, KEEPS), "error rows": (NEW, NEW, NEW)},
+}
+"""What is there after a fault, by storage, with the released managers."""
 
 ROWS = 1_000
 ERROR_ROWS = 100
@@ -60,30 +56,33 @@ ERROR_ROWS = 100
 def expected(fault: str, storage: str) -> tuple[str, str]:
     """What is left of the table and of the error rows."""
     if storage in STORAGES:
-        place = STORAGES.index(storage)
-        return LEFT["the table"][fault][place], LEFT["the error rows"][fault][place]
-    at_table = fault.endswith("at the table")
-    return KEEPS, NEW if at_table else KEEPS
+        table, error_rows = (cells[STORAGES.index(storage)] for cells in LEFT[fault].values())
+        return table, error_rows
+    return KEEPS, NEW if fault == AT_TABLE else KEEPS
 
 
 class Orders(dy.Schema):
-    """The rows say which run wrote them."""
+    """The rows say which run wrote them, at both ends."""
 
+    run = dy.Int64()
     id = dy.Int64(primary_key=True)
     amount = dy.Int64(min=0)
-    run = dy.Int64()
+    same_run = dy.Int64()
 
 
 def rows_of(run: int) -> pl.DataFrame:
     number = pl.int_range(ROWS + ERROR_ROWS, eager=True)
     amount = pl.when(number < ROWS).then(number).otherwise(-1)
-    return pl.select(id=number, amount=amount, run=pl.lit(run, pl.Int64))
+    which = pl.lit(run, pl.Int64)
+    return pl.select(run=which, id=number, amount=amount, same_run=which)
 
 
-def declare(plan: Callable[[], pl.LazyFrame], folder: Path) -> dg.AssetsDefinition:
+def declare(
+    plan: Callable[[], pl.LazyFrame], folder: Path, **arguments: Any
+) -> dg.AssetsDefinition:
     temp_dir = folder / "staging"
     temp_dir.mkdir(exist_ok=True)
-    return dd.asset(Orders, name="orders", quarantine=True, temp_dir=temp_dir)(plan)
+    return dd.asset(Orders, name="orders", quarantine=True, temp_dir=temp_dir, **arguments)(plan)
 
 
 def manager(storage: str, folder: Path) -> Any:
@@ -115,8 +114,8 @@ def materialize(storage: str, folder: Path, plan: Callable[[], pl.LazyFrame]) ->
     dg.materialize([declare(plan, folder)], resources=resources)
 
 
-def stored(storage: str, folder: Path, name: str) -> str:
-    """What is stored under a name, read without the manager."""
+def stored(storage: str, folder: Path, name: str, run: int) -> str:
+    """What is stored under a name, seen from a run, and read without the manager."""
     try:
         frame = _read(storage, folder, name)
     except pl.exceptions.ComputeError:
@@ -125,10 +124,11 @@ def stored(storage: str, folder: Path, name: str) -> str:
         return MISSING
     if frame.is_empty():
         return EMPTY
-    whole = ROWS if name == "orders" else ERROR_ROWS
-    (run,) = set(frame["run"])
-    assert frame.height == whole
-    return KEEPS if run == 1 else NEW
+    first, *others = {*frame["run"], *frame["same_run"]}
+    if others:
+        return BOTH
+    assert frame.height == (ROWS if name == "orders" else ERROR_ROWS)
+    return {run: NEW, 1: KEEPS}.get(first, OTHER)
 
 
 def _read(storage: str, folder: Path, name: str) -> pl.DataFrame | None:
@@ -137,10 +137,22 @@ def _read(storage: str, folder: Path, name: str) -> pl.DataFrame | None:
         return pl.read_parquet(path) if path.exists() else None
     if storage == "Delta Lake":
         return pl.read_delta(str(folder / f"{name}.delta"))
+    with duckdb_connection(folder) as connection:
+        frame: pl.DataFrame = connection.execute(f"select * from public.{name}").pl()
+        return frame
+
+
+def query(folder: Path, statement: str) -> list[tuple[Any, ...]]:
+    with duckdb_connection(folder) as connection:
+        rows: list[tuple[Any, ...]] = connection.execute(statement).fetchall()
+        return rows
+
+
+def duckdb_connection(folder: Path) -> Any:
     import duckdb
 
-    with duckdb.connect(str(folder / "orders.duckdb")) as connection:
-        return connection.execute(f"select * from public.{name}").pl()
+    gc.collect()  # Where the released manager fails, its connection is open as long as the error.
+    return duckdb.connect(str(folder / "orders.duckdb"))
 
 
 # Faults.
@@ -212,24 +224,45 @@ def plan_that(happen: Callable[[], object], run: int) -> pl.LazyFrame:
     return pl.concat([rows_of(run)[: ROWS // 2].lazy(), late])
 
 
-def wait_for(path: Path) -> None:
+def once(happen: Callable[[], object]) -> Callable[[], object]:
+    """The first time only: what happens may come here itself."""
+    left = [happen]
+
+    def happen_once() -> None:
+        if left:
+            left.pop()()
+
+    return happen_once
+
+
+def meanwhile(work: Callable[[], object]) -> Callable[[], object]:
+    """Another run from start to end, while the one that comes here stands still."""
+
+    def run() -> None:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(work).result()
+
+    return once(run)
+
+
+def wait_until(reached: Callable[[], bool]) -> None:
     until = time.monotonic() + 60
-    while not path.exists():
+    while not reached():
         if time.monotonic() > until:
-            raise TimeoutError(path)
+            raise TimeoutError
         time.sleep(0.02)
 
 
 def main(what: str, storage: str, folder: Path) -> None:
     """The second run, in a process of its own."""
+
+    def pause() -> None:
+        (folder / "half way").touch()
+        wait_until((folder / "go on").exists)
+
     if what == "killed while staging":
         materialize(storage, folder, lambda: plan_that(be_killed, 2))
     elif what == "slow":
-        # Another run starts while this one is half way through writing its table.
-        def pause() -> None:
-            (folder / "half way").touch()
-            wait_for(folder / "go on")
-
         with at("orders", pause):
             materialize(storage, folder, lambda: rows_of(2).lazy())
     else:

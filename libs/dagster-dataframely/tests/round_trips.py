@@ -8,8 +8,6 @@ from typing import Any
 import dagster as dg
 import polars as pl
 
-SESSION = "Europe/Berlin"
-"""The time zone of the DuckDB sessions."""
 NEW_YORK = "America/New_York"
 
 DTYPES: dict[str, list[Any]] = {
@@ -53,7 +51,7 @@ STORAGES = ["DuckDB", "Delta Lake", "Parquet"]
 VALUES: dict[Any, Any] = {
     pl.Float32: float("nan"),
     pl.Float64: -float("inf"),
-    pl.Decimal: Decimal(1),
+    pl.Decimal: Decimal("1.25"),
     pl.Boolean: True,
     pl.String: "é",
     pl.Binary: b"\x00\xff",
@@ -75,7 +73,7 @@ def series_of(dtype: Any) -> pl.Series:
         return pl.Series([[series_of(dtype.inner)[0]] * dtype.size, None], dtype=dtype)
     if dtype == pl.Object:
         return pl.Series([object(), None], dtype=dtype)
-    if dtype in VALUES:
+    if dtype.base_type() in VALUES:
         return pl.Series([VALUES[dtype.base_type()], None], dtype=dtype)
     count = {"ms": COUNTED // 10**6, "us": COUNTED // 1000}.get(
         getattr(dtype, "time_unit", ""), COUNTED
@@ -91,12 +89,18 @@ def managers(folder: Path) -> dict[str, Any]:
     from dagster_polars import PolarsDeltaIOManager, PolarsParquetIOManager
 
     return {
-        "DuckDB": DuckDBPolarsIOManager(
-            database=str(folder / "d.duckdb"), connection_config={"TimeZone": SESSION}
-        ),
+        "DuckDB": DuckDBPolarsIOManager(database=str(folder / "d.duckdb")),
         "Delta Lake": PolarsDeltaIOManager(base_dir=str(folder / "delta")),
         "Parquet": PolarsParquetIOManager(base_dir=str(folder / "parquet")),
     }
+
+
+def session_zone() -> str:
+    """The time zone of DuckDB's sessions, which is the machine's."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        return str(connection.execute("select current_setting('TimeZone')").pl().item())
 
 
 def send(frame: pl.DataFrame, manager: object) -> pl.DataFrame:

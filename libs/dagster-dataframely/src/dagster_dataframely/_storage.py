@@ -53,7 +53,6 @@ _REFUSED: Mapping[Storage, Mapping[Callable[[Any], bool], str]] = {
         **_PARQUET,
         _is_int128: "`dy.Decimal(38)`",
         _is_category: "`dy.String`",
-        lambda dtype: isinstance(dtype, pl.Array): "`dy.List`",
         lambda dtype: dtype == pl.Duration: "`dy.Int64` of microseconds",
         lambda dtype: dtype == pl.Time: "`dy.Int64` of nanoseconds",
         lambda dtype: dtype == pl.Null: "a dtype that has values",

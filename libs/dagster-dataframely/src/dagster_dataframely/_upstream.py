@@ -197,7 +197,8 @@ def bound_storage(
 
 def _manager_kind(manager: object) -> Literal["duckdb", "database", "keeps the object", "other"]:
     if isinstance(manager, DbIOManager):
-        return "duckdb" if type(manager._db_client).__name__ == "DuckDbClient" else "database"
+        clients = type(manager._db_client).__mro__
+        return "duckdb" if "DuckDbClient" in {kind.__name__ for kind in clients} else "database"
     keeps = isinstance(manager, (dg.InMemoryIOManager, PickledObjectFilesystemIOManager))
     return "keeps the object" if keeps else "other"
 
