@@ -10,6 +10,7 @@ from typing import Any
 
 import dagster as dg
 import dataframely as dy
+import fault_runs
 import polars as pl
 import pytest
 from round_trips import ALL_DTYPES, DTYPES, STORAGES, managers, send, series_of, session_zone
@@ -369,6 +370,24 @@ def test_storages_give_back_the_dtypes_that_the_guide_says(tmp_path: Path) -> No
     columns = [comes_back(storage, manager) for storage, manager in managers(tmp_path).items()]
     rows = [list(row) for row in zip(DTYPES, *columns, strict=True)]
     assert read_table(page, "written", *STORAGES) == rows
+
+
+def test_what_the_guide_says_is_left_is_what_faults_leave() -> None:
+    page = DOCS / "guides/faults.md"
+    assert read_table(page, "what happens", "left of", *fault_runs.STORAGES) == [
+        [fault, thing, *left]
+        for fault, things in fault_runs.LEFT.items()
+        for thing, left in things.items()
+    ]
+
+
+def test_what_the_guide_has_in_dagster_yaml_limits_pools_and_monitors_runs(tmp_path: Path) -> None:
+    page = (DOCS / "guides/faults.md").read_text()
+    fences = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "dagster.yaml").write_text("".join(fences))
+    with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
+        assert instance.get_concurrency_config().pool_config.default_pool_limit == 1
+        assert instance.run_monitoring_enabled
 
 
 def test_the_statistics_named_are_those_recorded() -> None:

@@ -86,6 +86,6 @@ with tempfile.TemporaryDirectory() as folder:
     ):
         for _run in range(2):
             result = dg.materialize([orders, paid], resources={"io_manager": io_manager})
-        print(result.output_for_node("paid").rows())
+        print(result.output_for_node("orders").rows())
         #> [(1, 9.5)]
         #> [(1, 9.5)]

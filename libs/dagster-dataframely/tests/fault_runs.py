@@ -22,7 +22,7 @@ import dagster_dataframely as dd
 
 SNIPPET = Path(__file__).parents[3] / "docs/snippets/safe_managers.py"
 
-KEEPS = "the last good one"
+KEEPS = "as before"
 NEW = "this run's"
 OTHER = "another run's"
 BROKEN = "an incomplete file"

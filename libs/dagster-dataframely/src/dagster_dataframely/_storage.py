@@ -31,10 +31,18 @@ def _counts_nanoseconds(dtype: Any) -> bool:
     return isinstance(dtype, pl.Datetime) and dtype.time_unit == "ns"
 
 
+def _duckdb() -> tuple[int, ...]:
+    return tuple(map(int, metadata.version("duckdb").split(".")[:2]))
+
+
 def _loses_nanoseconds_in_duckdb(dtype: Any) -> bool:
     """DuckDB 2 has a type for them."""
-    zoned = _counts_nanoseconds(dtype) and dtype.time_zone is not None
-    return zoned and metadata.version("duckdb").startswith(("0.", "1."))
+    return _counts_nanoseconds(dtype) and dtype.time_zone is not None and _duckdb() < (2, 0)
+
+
+def _loses_nanoseconds_of_the_day_in_duckdb(dtype: Any) -> bool:
+    """DuckDB 1.5 has a type for them."""
+    return bool(dtype == pl.Time) and _duckdb() < (1, 5)
 
 
 _PARQUET: Mapping[Callable[[Any], bool], str] = {
@@ -48,6 +56,7 @@ _REFUSED: Mapping[Storage, Mapping[Callable[[Any], bool], str]] = {
         lambda dtype: dtype == pl.Duration: "`dy.Int64` of microseconds",
         lambda dtype: isinstance(dtype, pl.Array) and _is_category(dtype.inner): "`dy.List`",
         _loses_nanoseconds_in_duckdb: '`time_unit="us"`',
+        _loses_nanoseconds_of_the_day_in_duckdb: "`dy.Int64` of nanoseconds",
     },
     "Delta Lake": {
         **_PARQUET,
