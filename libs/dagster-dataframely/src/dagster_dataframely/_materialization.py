@@ -1,6 +1,6 @@
 """What a materialization records: row counts, samples, statistics, and where the error rows are."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dagster as dg
@@ -8,26 +8,29 @@ import polars as pl
 
 from dagster_dataframely import _names
 from dagster_dataframely._columns import table_schema
-from dagster_dataframely._report import read_earlier, write_report
+from dagster_dataframely._report import count_failures, read_earlier, write_report
 from dagster_dataframely._rules import SchemaRules
 from dagster_dataframely._settings import Settings
 from dagster_dataframely._statistics import describe_families
 from dagster_dataframely._tables import Table, fit_tables, given_table, rows_table, sample_table
 from dagster_dataframely._validation import Verdict, rule_combinations
 
-_BYTES_FOR_A_RULE = 5_000
-"""Of the budget: the report has a line for as many failing rules as that is in it."""
 
-
-def fit_metadata(metadata: Mapping[str, Any], settings: Settings, copies: int) -> dict[str, Any]:
-    """The metadata with its tables in what the report leaves of three eighths of the budget.
+def room_for(settings: Settings, copies: int) -> int:
+    """Bytes of a materialization's metadata: three eighths of the budget.
 
     Dagster stores it several times: with the output, and with each materialization (1.13).
     """
+    return settings.max_metadata_bytes * 3 // 8 // copies
+
+
+def fit_metadata(
+    metadata: Mapping[str, Any], reports: Sequence[Mapping[str, Any]], room: int
+) -> dict[str, Any]:
+    """The metadata and the first report, with tables in what any report leaves of so many bytes."""
     tables = {key: value for key, value in metadata.items() if isinstance(value, Table)}
-    report = len(dg.serialize_value(metadata[_names.REPORT]))
-    room = settings.max_metadata_bytes * 3 // 8 // copies - report
-    return {**metadata, **fit_tables(tables, max(0, room))}
+    left = room - max(len(dg.serialize_value(report)) for report in reports)
+    return {**metadata, **reports[0], **fit_tables(tables, max(0, left))}
 
 
 def fit_manager_metadata(
@@ -81,22 +84,21 @@ def row_counts(verdict: Verdict[Any]) -> dict[str, int | float]:
 
 def report_metadata(
     rules: SchemaRules,
-    settings: Settings,
     verdict: Verdict[Any],
-    metadata: Mapping[str, Any],
-    earlier: dg.AssetMaterialization | None,
+    room: int,
+    together: Table | None = None,
+    earlier: dg.AssetMaterialization | None = None,
 ) -> dict[str, Any]:
-    """The run in words, and how many rows fail each failing rule, for the report of the next run.
+    """The run in words in half of the room; in a quarter, what the next run compares itself with.
 
-    `metadata` is what is recorded besides, with its tables not fitted.
+    `together` has the sets of rules that error rows fail.
     """
-    most = settings.max_metadata_bytes // _BYTES_FOR_A_RULE
-    together = metadata.get(_names.INVALID_BY_RULES)
-    report = write_report(rules, verdict, together, read_earlier(earlier), most)
-    recorded: dict[str, Any] = {_names.REPORT: dg.MetadataValue.md(report)}
-    if failed := verdict.failed(rules.rules):
-        recorded[_names.FAILURES_BY_RULE] = dg.MetadataValue.json(failed)
-    return recorded
+    report = write_report(rules, verdict, together, read_earlier(earlier), room // 2)
+    failed = count_failures(verdict.failed(rules.rules), room // 4)
+    return {
+        _names.REPORT: dg.MetadataValue.md(report),
+        _names.FAILURES_BY_RULE: dg.MetadataValue.json(failed),
+    }
 
 
 def quarantine_metadata(

@@ -31,6 +31,7 @@ from dagster_dataframely._materialization import (
     materialization_metadata,
     quarantine_metadata,
     report_metadata,
+    room_for,
 )
 from dagster_dataframely._quarantine import quarantine_frame
 from dagster_dataframely._ranges import PartitionRange
@@ -326,17 +327,10 @@ def _materialize(
     """Goes before the check results: Dagster ties each to the latest materialization (1.13)."""
     declaration, result = judged.declaration, judged.result
     verdict, surroundings = judged.verdict, judged.surroundings
-    settings = declaration.settings
-    own = materialization_metadata(
-        declaration.rules, settings, verdict, partitioned=surroundings.partition_key is not None
-    )
-    copies = 2  # Dagster stores it with the output too, and for each of several partitions (1.13).
-    if (together := surroundings.partition_range) is not None:
-        together.record_row_counts(verdict, declaration.rules)
-        copies = 1 + len(together.keys)
-    own = {**own, **metadata}
-    own |= report_metadata(declaration.rules, settings, verdict, own, _earlier(judged))
-    own = fit_metadata(own, settings, copies)
+    together = surroundings.partition_range
+    # Dagster stores it with the output too, and for each of several partitions (1.13).
+    copies = 2 if together is None else 1 + len(together.keys)
+    own = _recorded(judged, metadata, room_for(declaration.settings, copies))
     start = time.monotonic()
     with _beside_the_manager(declaration, own, copies):
         yield dg.MaterializeResult(
@@ -349,6 +343,22 @@ def _materialize(
     # Dagster comes back for the next event when the IO manager has written.
     seconds = time.monotonic() - start
     surroundings.log(f"Surviving rows handed over: {verdict.survivor_count:,}, in {seconds:.1f} s.")
+
+
+def _recorded(judged: Judged, metadata: Mapping[str, Any], room: int) -> dict[str, Any]:
+    """The metadata of the materialization in so many bytes; that of single partitions is recorded."""
+    declaration, surroundings = judged.declaration, judged.surroundings
+    rules, verdict = declaration.rules, judged.verdict
+    together, partitioned = surroundings.partition_range, surroundings.partition_key is not None
+    own = materialization_metadata(rules, declaration.settings, verdict, partitioned=partitioned)
+    reasons = metadata.get(_names.INVALID_BY_RULES)
+    report = report_metadata(rules, verdict, room, reasons, _earlier(judged))
+    reports = [report]
+    if together is not None:
+        # It is of all partitions: the next run of one of them must not be compared with it.
+        del report[_names.FAILURES_BY_RULE]
+        reports += together.record_row_counts(verdict, rules, room)
+    return fit_metadata({**own, **metadata}, reports, room)
 
 
 def _earlier(judged: Judged) -> dg.AssetMaterialization | None:

@@ -9,7 +9,7 @@ import dagster as dg
 import polars as pl
 
 from dagster_dataframely import _names
-from dagster_dataframely._materialization import row_counts
+from dagster_dataframely._materialization import report_metadata, row_counts
 from dagster_dataframely._rules import SchemaRules
 from dagster_dataframely._validation import SURVIVES, Verdict
 
@@ -55,11 +55,22 @@ class PartitionRange:
         nothing = dict.fromkeys([_ROWS, _SURVIVORS, *(rule.name for rule in rules.row_rules)], 0)
         return [(key, _part(verdict, rules, found.get(key, nothing))) for key in self.keys]
 
-    def record_row_counts(self, verdict: Verdict[Any], rules: SchemaRules) -> None:
-        """Give the materialization of each partition its own row counts."""
-        for key, part in self._parts(verdict, rules):
+    def record_row_counts(
+        self, verdict: Verdict[Any], rules: SchemaRules, room: int
+    ) -> list[dict[str, Any]]:
+        """Give the materialization of each partition its own row counts.
+
+        Also a report in so many bytes where the columns tell partitions apart; gives the reports.
+        """
+        parts = self._parts(verdict, rules)
+        reports = {}
+        if not _are_together(parts):
+            reports = {key: report_metadata(rules, part, room) for key, part in parts}
+        for key, part in parts:
             counts = {**row_counts(part), _names.PARTITION_ROW_COUNT: part.survivor_count}
-            self.step.add_asset_metadata(counts, asset_key=self.asset_key, partition_key=key)
+            own = {**counts, **reports.get(key, {})}
+            self.step.add_asset_metadata(own, asset_key=self.asset_key, partition_key=key)
+        return list(reports.values())
 
     def record_evaluations(self, parts: Split, checks: Checks) -> None:
         """Evaluate each check for each partition.
@@ -68,7 +79,7 @@ class PartitionRange:
         each partition planned for ever (1.13). That result has the tables; they are not repeated.
         """
         together = {}
-        if len({id(verdict) for _, verdict in parts}) < len(parts):
+        if _are_together(parts):
             together = {_names.EVALUATED_TOGETHER: f"{self.keys[0]} to {self.keys[-1]}"}
         for key, verdict in parts:
             for result in checks(verdict):
@@ -84,6 +95,11 @@ class PartitionRange:
                     partition=key,
                 )
                 self.step.log_event(evaluation)
+
+
+def _are_together(parts: Split) -> bool:
+    """Whether partitions have one verdict, on the rows of all of them."""
+    return len({id(verdict) for _, verdict in parts}) < len(parts)
 
 
 def _partition_label(

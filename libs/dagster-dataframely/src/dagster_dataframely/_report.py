@@ -1,23 +1,31 @@
 """What one run did, in Markdown: for people, where other metadata is for queries and plots."""
 
+import json
+import re
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 from urllib.parse import quote
 
 import dagster as dg
 
 from dagster_dataframely import _names
-from dagster_dataframely._cells import MAX_CHARACTERS
+from dagster_dataframely._cells import render_cell
 from dagster_dataframely._rules import Rule, SchemaRules
 from dagster_dataframely._tables import Table
 from dagster_dataframely._validation import Verdict
 
-_MAX_FAILING = 20
-"""Lines of the table of failing rules."""
+_MAX_LINES = 20
+"""Of the table of failing rules."""
 _MAX_NAMES = 5
 """Names in a sentence."""
 _MAX_NAME = 60
+_MAX_REASON = 240
+"""A cell has no more characters."""
+_NOTE = 100
+"""Bytes: the note on the rules that are left out takes no more."""
 _LENGTH = 120
 """Pixels of a full bar."""
 _SVG = (
@@ -36,20 +44,37 @@ class Earlier:
 
     rows_written: int
     error_rows: int
-    failed: Mapping[str, int]
-    """Its failing rules."""
+    failed: Mapping[str, int | None]
+    """As `count_failures` gives it."""
 
 
 def read_earlier(materialization: dg.AssetMaterialization | None) -> Earlier | None:
-    """`None` where there is no earlier materialization, or another tool made it."""
-    if materialization is None or _names.REPORT not in materialization.metadata:
+    """`None` where there is no earlier materialization, or one that does not say all of this."""
+    if materialization is None:
         return None
+    keys = (_names.ROWS_WRITTEN, _names.ERROR_ROWS, _names.FAILURES_BY_RULE)
     values: dict[str, Any] = {key: m.value for key, m in materialization.metadata.items()}
-    return Earlier(
-        rows_written=values[_names.ROWS_WRITTEN],
-        error_rows=values[_names.ERROR_ROWS],
-        failed=values.get(_names.FAILURES_BY_RULE) or {},
-    )
+    rows, error_rows, failed = (values.get(key) for key in keys)
+    if isinstance(rows, int) and isinstance(error_rows, int) and isinstance(failed, Mapping):
+        return Earlier(rows, error_rows, failed)
+    return None
+
+
+def count_failures(failed: Mapping[str, int], room: int) -> dict[str, int | None]:
+    """How many rows fail each failing rule, the worst first, in at most so many bytes of JSON.
+
+    A long name is cut as a cell is. A note without a number, which may exceed the room, stands for
+    the rules that are left out.
+    """
+    counts: dict[str, int | None] = {}
+    for name, count in sorted(failed.items(), key=lambda item: -item[1]):
+        counts.setdefault(_key(name), count)
+    taken = list(accumulate(len(json.dumps(item)) for item in counts.items()))
+    if not taken or taken[-1] <= room:
+        return counts
+    shown = list(counts.items())[: bisect_right(taken, room - _NOTE)]
+    note = f"… {_number(len(counts) - len(shown), 'more rule')} (max_metadata_bytes)"
+    return {**dict(shown), note: None}
 
 
 def write_report(
@@ -57,25 +82,33 @@ def write_report(
     verdict: Verdict[Any],
     together: Table | None,
     earlier: Earlier | None,
-    most: int,
+    room: int,
 ) -> str:
     """A headline, the failing rules, the others in short, and what changed.
 
-    `together` has the sets of rules that error rows fail, biggest first; `most` rules get a line. The
-    length depends on the names of the rules, and not on the rows.
+    `together` has the sets of rules that error rows fail, biggest first. It takes at most so many bytes
+    of JSON: where names are long it has fewer of them, or the headline alone, which may exceed the room.
     """
     failed = verdict.failed(rules.rules)
-    paragraphs = [
-        _headline(verdict, len(failed), len(rules.rules)),
-        _table(rules, verdict, min(most, _MAX_FAILING)),
-        _passing([rule.name for rule in rules.rules if rule.name not in failed]) if failed else "",
-        _together(together, verdict.error_count),
-        _changes(verdict, failed, earlier),
-    ]
-    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+    headline = _headline(verdict, len(failed), len(rules.rules))
+    for most in range(_MAX_LINES, 0, -1):
+        paragraphs = [
+            f"{headline}:" if failed else headline,
+            _table(rules, verdict, most),
+            _passing([rule.name for rule in rules.rules if rule.name not in failed], most)
+            if failed
+            else "",
+            _together(together, verdict.error_count),
+            _changes(verdict, failed, earlier, most),
+        ]
+        report = "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+        if len(json.dumps(report)) <= room:
+            return report
+    return f"{headline}." if failed else headline
 
 
 def _headline(verdict: Verdict[Any], failed: int, rules: int) -> str:
+    """Ends without a full stop where rules fail."""
     rows = _number(verdict.rows_in, "row")
     if verdict.error_count:
         written = f"**{verdict.survivor_count:,} of {rows} written**"
@@ -87,7 +120,7 @@ def _headline(verdict: Verdict[Any], failed: int, rules: int) -> str:
         return head
     if not failed:
         return f"{head} {'The rule passes' if rules == 1 else f'All {rules:,} rules pass'}."
-    return f"{head} {failed:,} of {_number(rules, 'rule')} {'fails' if failed == 1 else 'fail'}:"
+    return f"{head} {failed:,} of {_number(rules, 'rule')} {'fails' if failed == 1 else 'fail'}"
 
 
 def _table(rules: SchemaRules, verdict: Verdict[Any], most: int) -> str:
@@ -105,7 +138,8 @@ def _table(rules: SchemaRules, verdict: Verdict[Any], most: int) -> str:
 
 
 def _line(rule: Rule, verdict: Verdict[Any]) -> str:
-    name = _code(rule.name).replace("|", "\\|")  # Else it would end the cell.
+    # A `|` would end the cell, also after a backslash that a backslash escapes.
+    name = re.sub(r"(\\*)\|", r"\1\1\\|", _code(rule.name))
     head = f"| {name} | {rule.severity}"
     if rule.whole_table:
         return f"{head} | the whole table | | |"
@@ -113,11 +147,11 @@ def _line(rule: Rule, verdict: Verdict[Any]) -> str:
     return f"{head} | {count:,} | {_share(count, rows)} | {_bar(rule, count, rows)} |"
 
 
-def _passing(names: Sequence[str]) -> str:
+def _passing(names: Sequence[str], most: int) -> str:
     if not names:
         return ""
-    if len(names) > 2 * _MAX_NAMES:
-        return f"{len(names):,} rules pass."
+    if len(names) > min(2 * _MAX_NAMES, most):
+        return f"{_number(len(names), 'other rule')} {'passes' if len(names) == 1 else 'pass'}."
     return f"{', '.join(map(_code, names))} {'passes' if len(names) == 1 else 'pass'}."
 
 
@@ -125,22 +159,29 @@ def _together(together: Table | None, error_rows: int) -> str:
     if together is None:
         return ""
     names, rows = together.rows[0]
-    reason = _code(str(names), MAX_CHARACTERS)
+    reason = _code(str(names), _MAX_REASON)
     return f"The most frequent reason, of {rows:,} of {_number(error_rows, 'error row')}: {reason}."
 
 
-def _changes(verdict: Verdict[Any], failed: Mapping[str, int], earlier: Earlier | None) -> str:
+def _changes(
+    verdict: Verdict[Any], failed: Mapping[str, int], earlier: Earlier | None, most: int
+) -> str:
     if earlier is None:
         return ""
     changes = [
         _difference(verdict.survivor_count - earlier.rows_written, "row"),
         _difference(verdict.error_count - earlier.error_rows, "error row"),
     ]
-    if new := [name for name in failed if name not in earlier.failed]:
-        changes.append(f"newly failing {_listed(new)}")
-    if gone := [name for name in earlier.failed if name not in failed]:
-        changes.append(f"failing no more {_listed(gone)}")
-    return f"Since the last materialization: {'; '.join(filter(None, changes)) or 'no change'}."
+    now = {_key(name) for name in failed}
+    known = None not in earlier.failed.values()  # Else, what is not listed may have failed too.
+    if known and (new := [name for name in failed if _key(name) not in earlier.failed]):
+        changes.append(f"newly failing {_listed(new, most)}")
+    listed = [name for name, count in earlier.failed.items() if count is not None]
+    if gone := [name for name in listed if name not in now]:
+        changes.append(f"no longer failing {_listed(gone, most)}")
+    if not any(changes):
+        return "No change since the last materialization." if known else ""
+    return f"Since the last materialization: {'; '.join(filter(None, changes))}."
 
 
 def _difference(number: int, noun: str) -> str:
@@ -149,10 +190,16 @@ def _difference(number: int, noun: str) -> str:
     return f"{_number(abs(number), noun)} {'more' if number > 0 else 'fewer'}"
 
 
-def _listed(names: Sequence[str]) -> str:
-    hidden = len(names) - _MAX_NAMES
-    more = f" and {hidden:,} more" if hidden > 0 else ""
-    return f"{', '.join(map(_code, names[:_MAX_NAMES]))}{more}"
+def _listed(names: Sequence[str], most: int) -> str:
+    shown = names[: min(_MAX_NAMES, most)]
+    hidden = len(names) - len(shown)
+    more = f" and {hidden:,} more" if hidden else ""
+    return f"{', '.join(map(_code, shown))}{more}"
+
+
+def _key(name: str) -> str:
+    """What stands for a rule in JSON."""
+    return str(render_cell(name))
 
 
 def _code(name: str, most: int = _MAX_NAME) -> str:
@@ -162,8 +209,11 @@ def _code(name: str, most: int = _MAX_NAME) -> str:
 
 
 def _share(count: int, rows: int) -> str:
+    """Only none is 0 %, and only all are 100 %."""
     share = count / rows
-    return f"{share:.1%}" if share >= 0.001 else "< 0.1%"
+    if share < 0.001:
+        return "< 0.1%"
+    return "> 99.9%" if 0.9995 <= share < 1 else f"{share:.1%}"
 
 
 def _bar(rule: Rule, count: int, rows: int) -> str:
