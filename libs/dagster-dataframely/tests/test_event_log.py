@@ -16,6 +16,7 @@ from dagster._serdes import serialize_value
 from polars.testing import assert_frame_equal
 
 import dagster_dataframely as dd
+from dagster_dataframely.errors import ManyChecksWarning
 
 
 class EveryDtype(dy.Schema):
@@ -217,7 +218,8 @@ def test_of_many_failing_checks_the_worst_show_rows_and_each_says_what_it_leaves
         pl.when(pl.col("key") == 0).then(-1).otherwise(1).cast(pl.Int64).alias(f"c{number}")
         for number in range(250)
     )
-    declared = dd.asset(schema, name="wide")
+    with pytest.warns(ManyChecksWarning):
+        declared = dd.asset(schema, name="wide")
     results = [*evaluations(declared(lambda: frame))]
     shown = {
         name: metadata["dy_failed_sample"]

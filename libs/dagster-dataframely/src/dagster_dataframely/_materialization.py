@@ -27,10 +27,11 @@ def room_for(settings: Settings, copies: int) -> int:
 def fit_metadata(
     metadata: Mapping[str, Any], reports: Sequence[Mapping[str, Any]], room: int
 ) -> dict[str, Any]:
-    """The metadata and the first report, with tables in what any report leaves of so many bytes."""
+    """The first report and the metadata, with tables in what any report leaves of so many bytes."""
     tables = {key: value for key, value in metadata.items() if isinstance(value, Table)}
     left = room - max(len(dg.serialize_value(report)) for report in reports)
-    return {**metadata, **reports[0], **fit_tables(tables, max(0, left))}
+    report = {_names.REPORT: reports[0][_names.REPORT]}  # On top, where people see it first.
+    return {**report, **metadata, **reports[0], **fit_tables(tables, max(0, left))}
 
 
 def fit_manager_metadata(

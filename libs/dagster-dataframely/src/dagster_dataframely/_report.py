@@ -26,11 +26,11 @@ _MAX_REASON = 240
 """A cell has no more characters."""
 _NOTE = 100
 """Bytes: the note on the rules that are left out takes no more."""
-_LENGTH = 120
+_LENGTH = 100
 """Pixels of a full bar."""
+# Dagster's UI shows a report in its place if that is shorter than 1,000 characters (1.13).
 _SVG = (
-    "<svg xmlns='http://www.w3.org/2000/svg' width='{whole}' height='9'>"
-    "<rect width='{whole}' height='9' fill='#8884'/>"
+    "<svg xmlns='http://www.w3.org/2000/svg' width='{whole}' height='9' style='background:#8884'>"
     "<rect width='{part}' height='9' fill='{colour}'/></svg>"
 )
 _COLOURS = {"error": "#d33", "warn": "#d92"}
@@ -91,24 +91,22 @@ def write_report(
     """
     failed = verdict.failed(rules.rules)
     headline = _headline(verdict, len(failed), len(rules.rules))
+    passing = [rule.name for rule in rules.rules if rule.name not in failed] if failed else []
     for most in range(_MAX_LINES, 0, -1):
         paragraphs = [
-            f"{headline}:" if failed else headline,
+            headline,
             _table(rules, verdict, most),
-            _passing([rule.name for rule in rules.rules if rule.name not in failed], most)
-            if failed
-            else "",
+            _passing(passing, most),
             _together(together, verdict.error_count),
             _changes(verdict, failed, earlier, most),
         ]
         report = "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
         if len(json.dumps(report)) <= room:
             return report
-    return f"{headline}." if failed else headline
+    return headline
 
 
 def _headline(verdict: Verdict[Any], failed: int, rules: int) -> str:
-    """Ends without a full stop where rules fail."""
     rows = _number(verdict.rows_in, "row")
     if verdict.error_count:
         written = f"**{verdict.survivor_count:,} of {rows} written**"
@@ -120,7 +118,7 @@ def _headline(verdict: Verdict[Any], failed: int, rules: int) -> str:
         return head
     if not failed:
         return f"{head} {'The rule passes' if rules == 1 else f'All {rules:,} rules pass'}."
-    return f"{head} {failed:,} of {_number(rules, 'rule')} {'fails' if failed == 1 else 'fail'}"
+    return f"{head}\n\n{failed:,} of {_number(rules, 'rule')} {'fails' if failed == 1 else 'fail'}."
 
 
 def _table(rules: SchemaRules, verdict: Verdict[Any], most: int) -> str:
@@ -160,7 +158,7 @@ def _together(together: Table | None, error_rows: int) -> str:
         return ""
     names, rows = together.rows[0]
     reason = _code(str(names), _MAX_REASON)
-    return f"The most frequent reason, of {rows:,} of {_number(error_rows, 'error row')}: {reason}."
+    return f"Most frequent reason: {reason} ({rows:,} of {_number(error_rows, 'error row')})."
 
 
 def _changes(
@@ -205,7 +203,9 @@ def _key(name: str) -> str:
 def _code(name: str, most: int = _MAX_NAME) -> str:
     """A rule's name, which can have any character, as code that does not end before it."""
     short = name if len(name) <= most else f"{name[: most - 1]}…"
-    return f"`{' '.join(short.replace('`', chr(39)).split())}`"
+    # Some that do not print would turn the rest of the line around.
+    plain = "".join(c if c.isprintable() else " " for c in short.replace("`", "'"))
+    return f"`{' '.join(plain.split())}`"
 
 
 def _share(count: int, rows: int) -> str:
