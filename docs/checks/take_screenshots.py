@@ -36,7 +36,6 @@ class Shot:
     texts: tuple[str, ...]
     scroll_to: str | None = None
     filter_by: str | None = None
-    click: str | None = None
 
 
 SHOTS = [
@@ -57,15 +56,14 @@ SHOTS = [
     Shot(
         "materialization",
         "/assets/weather?view=events",
-        (1280, 720),
+        (1360, 960),
         ("dataframely/error_share", "dataframely/valid_sample"),
     ),
     Shot(
         "report",
-        "/assets/weather?view=events",
-        (1280, 720),
-        ("dataframely/report",),
-        click="[Show Markdown]",
+        "/assets/departures?view=events",
+        (1360, 600),
+        ("dataframely/report", "plane_is_known", "15.6%"),
     ),
     Shot("partitions", "/assets/flights?view=partitions", (1280, 720), ("Missing (6)", "EWR")),
 ]
@@ -105,8 +103,6 @@ def take(browser: Chrome, address: str, shot: Shot, mode: str) -> None:
     if shot.scroll_to:
         found = browser.find_element(By.XPATH, f"//*[normalize-space(text())='{shot.scroll_to}']")
         browser.execute_script("arguments[0].scrollIntoView({block: 'start'})", found)
-    if shot.click:
-        browser.find_element(By.XPATH, f"//*[normalize-space(text())='{shot.click}']").click()
     time.sleep(2)  # Spinners and fading tooltips have no text to wait for.
     path = ASSETS / f"{shot.name}-{mode}.png"
     browser.save_screenshot(str(path))
