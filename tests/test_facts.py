@@ -17,7 +17,7 @@ from round_trips import ALL_DTYPES, DTYPES, STORAGES, managers, send, series_of,
 
 import dagster_dataframely as dd
 from dagster_dataframely import __main__ as command
-from dagster_dataframely import _names, _settings
+from dagster_dataframely import _checks, _names, _settings
 from dagster_dataframely._files import KINDS
 from dagster_dataframely._statistics import describe_families
 from dagster_dataframely._storage import refuse_unstorable
@@ -202,6 +202,13 @@ def test_the_list_of_check_metadata_says_what_is_on_which_check() -> None:
     assert set(collapsed.metadata or {}) == {"dy_rules", "dy_failed_sample"}
 
 
+def test_the_site_says_how_many_checks_are_many() -> None:
+    page = (DOCS / "guides/deployment.md").read_text()
+    assert f"An asset with more than {_checks.MANY_CHECKS} checks gives" in page
+    page = (DOCS / "guides/troubleshooting.md").read_text()
+    assert f"Above {_checks.MANY_CHECKS}, a `ManyChecksWarning`" in page
+
+
 # The six exits.
 
 
@@ -279,6 +286,66 @@ def test_the_diagram_of_exits_names_the_errors_of_the_table() -> None:
     errors = set(re.findall(r"\w+Error", str(read_table(EXITS_PAGE, "returned", *OUTCOME))))
     assert set(re.findall(r"\w+Error", diagram)) == errors
     assert diagram.count("([") == len(EXITS)
+
+
+class Two(Orders):
+    """And a rule over the whole table."""
+
+    @dd.rule()
+    def at_least_two(cls) -> pl.Expr:
+        return pl.len() >= 2
+
+
+@pytest.mark.parametrize(
+    ("schema", "frame", "quarantine"),
+    [
+        *((Orders, frame, quarantine) for frame, quarantine in EXITS),
+        (Two, WARNS, True),
+        (Two, SOME, False),
+        (Two, SOME, True),
+        (Two, SOME.tail(1), True),
+        (Two, pl.concat([WARNS, WARNS]), True),
+        (Two, pl.concat([SOME, WARNS]), True),
+    ],
+)
+def test_the_diagram_of_exits_leads_to_what_a_run_does(
+    schema: type[dy.Schema], frame: pl.DataFrame | None, *, quarantine: bool
+) -> None:
+    diagram = EXITS_PAGE.read_text().partition("```mermaid")[2].partition("```")[0]
+    steps = [re.split(r" (?:-- (\w+) )?--> ", line.strip()) for line in diagram.splitlines()]
+    nodes = {node: re.match(r"\w+", node) for step in steps for node in step[::2]}
+    name = {node: found[0] for node, found in nodes.items() if found}
+    then = {
+        (name[start], answer): name[end]
+        for start, answer, end in (
+            step[i : i + 3] for step in steps for i in range(0, len(step) - 2, 2)
+        )
+    }
+    orders = dd.asset(schema, name="orders", quarantine=quarantine)(lambda: frame)
+    resources = {"io_manager": dg.mem_io_manager}
+    result = dg.materialize([orders], resources=resources, raise_on_error=False)
+    failed = {e.check_name for e in result.get_asset_check_evaluations() if not e.passed}
+    has_errors = "dy_rule__id__min" in failed
+    answers = {
+        "isnone": frame is None,
+        "columns": "dy_schema__columns" not in failed,
+        "errors": has_errors,
+        "quarantine": quarantine,
+        "survive": frame is not None and not frame.equals(SOME.tail(1)),
+        "total": "dy_rule__at_least_two" in failed,
+        "rest": "dy_rule__at_least_two" in failed,
+    }
+    node = "returned"
+    while (node, None) in then or (node, "yes") in then:
+        answer = {True: "yes", False: "no", None: None}[answers.get(node)]
+        node = then[node, answer]
+    (end,) = {text for text in name if name[text] == node and "([" in text}
+    failures = [e.step_failure_data.error for e in result.get_step_failure_events()]
+    raised = failures[0].cls_name if failures and failures[0] else None
+    assert re.findall(r"\w+Error", end) == ([raised] if raised else [])
+    assert ("written" in end and "nothing" not in end and "no table" not in end) == bool(
+        result.asset_materializations_for_node("orders")
+    )
 
 
 # The command.

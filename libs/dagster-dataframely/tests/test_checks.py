@@ -234,3 +234,41 @@ def test_checks_of_a_stored_table_and_of_members_are_counted_for_each_asset() ->
     assert none == []
     _, (warning,) = defined_in(lambda: dd.build_rule_checks(schema_of(250), asset="stored"))
     assert (warning.asset, warning.checks) == ("stored", 251)
+
+
+def test_many_checks_of_a_member_are_warned_of_where_the_collection_is_declared() -> None:
+    keyed: dict[str, Any] = {"key": dy.Int64(primary_key=True)}
+    annotations = {
+        "few": dy.LazyFrame[schema_of(9, **keyed)],  # type: ignore[misc]
+        "many": dy.LazyFrame[schema_of(199, **keyed)],  # type: ignore[misc]
+    }
+
+    def known(self: Any) -> pl.LazyFrame:
+        frame: pl.LazyFrame = self.few.select("key")
+        return frame
+
+    members = {"__annotations__": annotations, "known": dy.filter()(known)}
+    shop = type("Shop", (dy.Collection,), members)
+    with pytest.warns(ManyChecksWarning) as caught:
+        dd.collection_asset(shop, name="shop")(lambda: None)
+    (warning,) = caught
+    assert warning.filename == __file__
+    assert isinstance(warning.message, ManyChecksWarning)
+    assert vars(warning.message) == {
+        "asset": "many",
+        "checks": 203,  # Of the columns, 199 minima, two rules of the key, and the filter.
+        "fewer": {"schema": 3},  # The filter keeps its own.
+    }
+
+
+def test_the_number_of_checks_that_a_setting_makes_takes_the_others_as_they_are() -> None:
+    def both(number: int) -> Any:
+        return dd.rule()(lambda cls: pl.col(f"c{number}") < pl.col("c0"))
+
+    schema = schema_of(150, **{f"r{number}": both(number) for number in range(1, 100)})
+    for multi, column in [("schema", 152), ("per_rule", None)]:
+        settings: dict[str, Any] = {"multi_column_rules": multi}
+        _, (warning,) = defined_in(
+            lambda settings=settings: dd.wiring.check_specs(schema, asset="orders", **settings)
+        )
+        assert warning.fewer == ({"column": column} if column else {}) | {"schema": 2}

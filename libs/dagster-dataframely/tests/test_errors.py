@@ -53,6 +53,7 @@ WORST = {
     "reserved": lambda: errors.ReservedColumnError(LONG, list(MANY)),
     "file": lambda: errors.UnreadableFileError(LONG, LONG),
     "collision": lambda: errors.CheckNameCollisionError(LONG, LONG, [LONG, LONG]),
+    "many filters": lambda: errors.ManyChecksWarning(LONG, 10**9, {}),
     "many checks": lambda: errors.ManyChecksWarning(LONG, 10**9, {"column": 10**9, "schema": 2}),
 }
 

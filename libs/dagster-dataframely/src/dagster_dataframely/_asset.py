@@ -160,7 +160,11 @@ def asset(
                 "output_required": False,
                 "dagster_type": output_type(function),
                 "check_specs": build_check_specs(
-                    rules, declaration.groups, declaration.asset_key, partitions_def
+                    rules,
+                    declaration.groups,
+                    declaration.asset_key,
+                    partitions_def,
+                    declaration.settings,
                 ),
             }
         )(build_compute(function, prepare, needs_context=has_quarantine))

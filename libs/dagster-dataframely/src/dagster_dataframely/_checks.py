@@ -52,11 +52,16 @@ class CheckGroup:
 
 def group_rules(rules: SchemaRules, settings: Settings) -> tuple[CheckGroup, ...]:
     """The checks the rules become, in the schema's order; none for a schema without rules."""
-    filters = [rule for rule in rules.rules if rule.is_filter]
-    others = replace(rules, rules=tuple(rule for rule in rules.rules if not rule.is_filter))
-    groups = (*_groups(others, settings), *map(single_group, filters))
+    groups = _all_groups(rules, settings)
     reject_collisions(rules.schema, ((group.check_name, group.original) for group in groups))
     return groups
+
+
+def _all_groups(rules: SchemaRules, settings: Settings) -> tuple[CheckGroup, ...]:
+    """A filter of a collection has its own check, whatever the granularity."""
+    filters = [rule for rule in rules.rules if rule.is_filter]
+    others = replace(rules, rules=tuple(rule for rule in rules.rules if not rule.is_filter))
+    return (*_groups(others, settings), *map(single_group, filters))
 
 
 def _groups(rules: SchemaRules, settings: Settings) -> Iterator[CheckGroup]:
@@ -87,13 +92,14 @@ def build_check_specs(
     groups: Sequence[CheckGroup],
     asset_key: dg.AssetKey,
     partitions_def: dg.PartitionsDefinition[Any] | None,
+    settings: Settings,
 ) -> list[dg.AssetCheckSpec]:
     """The blocking check of columns and dtypes, then one spec for each group.
 
     Warns where there are so many that they decide what a run costs.
     """
     if (checks := len(groups) + 1) > MANY_CHECKS:
-        warn_of_many_checks(rules, asset_key, checks)
+        warn_of_many_checks(rules, asset_key, checks, settings)
     # Dagster 1.13 warns that `partitions_def` on a check spec is in preview.
     with disable_dagster_warnings():
         return [
@@ -108,11 +114,13 @@ def build_check_specs(
         ]
 
 
-def warn_of_many_checks(rules: SchemaRules, asset_key: dg.AssetKey, checks: int) -> None:
+def warn_of_many_checks(
+    rules: SchemaRules, asset_key: dg.AssetKey, checks: int, settings: Settings
+) -> None:
     """Say which granularity makes fewer; the warning points at the user's code."""
     fewer = {}
     for granularity in (Granularity.COLUMN, Granularity.SCHEMA):
-        count = 1 + sum(1 for _ in _groups(rules, Settings(check_granularity=granularity)))
+        count = 1 + len(_all_groups(rules, replace(settings, check_granularity=granularity)))
         if count < checks:
             fewer[granularity.value] = count
     warning = ManyChecksWarning(asset_key.to_user_string(), checks, fewer)

@@ -206,6 +206,7 @@ def collection_asset(
                         declared.declaration.groups,
                         declared.declaration.asset_key,
                         partitions_def,
+                        declared.declaration.settings,
                     )
                 ],
             }

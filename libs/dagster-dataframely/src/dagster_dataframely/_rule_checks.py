@@ -106,7 +106,9 @@ def build_rule_checks(
     stored = describe_stored(asset, partitions_def)
     rules, settings = read_declared(schema, severities, arguments)
     declared = Declaration(stored.key, rules, settings)
-    specs = build_check_specs(rules, declared.groups, stored.key, stored.partitions_def)
+    specs = build_check_specs(
+        rules, declared.groups, stored.key, stored.partitions_def, declared.settings
+    )
     taken = any(spec.name in stored.check_names for spec in specs)
     rename: Callable[[str], str] = _names.stored_check_name if taken else str
 

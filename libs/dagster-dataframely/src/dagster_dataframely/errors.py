@@ -481,11 +481,11 @@ class ManyChecksWarning(UserWarning):
         self.fewer = dict(fewer)
 
     def __str__(self) -> str:
+        said = f"Asset {_code(self.asset)} has {self.checks:,} checks, and each takes a run 5 to 30 ms."
+        if not self.fewer:
+            return said
         offers = [f"{count:,} with {_code(name)}" for name, count in self.fewer.items()]
-        return (
-            f"Asset {_code(self.asset)} has {self.checks:,} checks, and each takes a run 5 to 30 ms. "
-            f"`check_granularity` makes fewer: {', '.join(offers)}."
-        )
+        return f"{said} `check_granularity` makes fewer: {', '.join(offers)}."
 
 
 def type_name(value: object) -> str:

@@ -79,7 +79,11 @@ def check_specs(
     """
     declaration = _declare(schema, asset, severities, settings)
     return _checks.build_check_specs(
-        declaration.rules, declaration.groups, declaration.asset_key, partitions_def
+        declaration.rules,
+        declaration.groups,
+        declaration.asset_key,
+        partitions_def,
+        declaration.settings,
     )
 
 
