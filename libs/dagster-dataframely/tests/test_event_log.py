@@ -219,8 +219,8 @@ def test_of_many_failing_checks_the_worst_show_rows_and_each_says_what_it_leaves
         for number in range(250)
     )
     with pytest.warns(ManyChecksWarning):
-        declared = dd.asset(schema, name="wide")
-    results = [*evaluations(declared(lambda: frame))]
+        asset = dd.asset(schema, name="wide")(lambda: frame)
+    results = [*evaluations(asset)]
     shown = {
         name: metadata["dy_failed_sample"]
         for name, metadata in results
