@@ -521,6 +521,11 @@ ZONED = 'tzinfo=zoneinfo.ZoneInfo(key="Europe/Paris")'
             ['dy.Struct({"a": dy.List(dy.Float64(nullable=True))}, nullable=True)'],
         ),
         ([], pl.List(pl.Struct({"a": pl.Int8})), ['dy.List(dy.Struct({"a": dy.Int8()}))']),
+        (
+            ["x" * 40, "x" * 40],
+            pl.Enum(["x" * 40, "y" * 40]),
+            ["dy.Enum(", "[", f'"{"x" * 40}",', f'"{"y" * 40}",', "]", ")"],
+        ),
     ],
     ids=str,
 )

@@ -337,6 +337,8 @@ def test_a_later_run_replaces_table_and_quarantine(run: "Execute") -> None:
 
 OWN_METADATA = {
     "dagster/column_schema",
+    "dataframely/report",
+    "dataframely/failures_by_rule",
     "dagster/row_count",
     "dataframely/rows_in",
     "dataframely/rows_written",

@@ -145,6 +145,18 @@ def test_other_columns_fail_the_step_before_the_body(
     assert seen == []
 
 
+@pytest.mark.parametrize(
+    ("build", "annotation"), [(typed_eager, "pl.DataFrame"), (typed_lazy, "pl.LazyFrame")]
+)
+def test_other_dtypes_that_can_be_cast_name_the_cast(
+    materialize: Materialize, build: Callable[[list[Any]], Function], annotation: str
+) -> None:
+    out = dd.asset(Out)(build([]))
+    wanted = f"`x` is Int64, declared Float64. Annotate `{annotation}` and write `Raw.cast(frame)`"
+    with pytest.raises(dg.DagsterTypeCheckDidNotPass, match=re.escape(wanted)):
+        materialize(build_raw(RAW.cast({"x": pl.Int64})), out)
+
+
 def fan_in_days_eager(seen: list[Any]) -> Function:
     def out(raw: dict[str, dy.DataFrame[Raw]]) -> None:
         seen.append(raw)

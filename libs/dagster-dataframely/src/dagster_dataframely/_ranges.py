@@ -38,14 +38,15 @@ class PartitionRange:
         return [(key, None) for key in self.keys]
 
     def split(self, verdict: Verdict[Any] | None, rules: SchemaRules) -> Split:
+        """The parts of a verdict, where there is one."""
+        return self.undivided if verdict is None else self.parts(verdict, rules)
+
+    def parts(self, verdict: Verdict[Any], rules: SchemaRules) -> list[tuple[str, Verdict[Any]]]:
         """The verdict on each partition's rows: counts, without samples.
 
         Rules over the whole table, and all of them where the columns do not tell the partition, keep
         what they found in all partitions together.
         """
-        return self.undivided if verdict is None else self._parts(verdict, rules)
-
-    def _parts(self, verdict: Verdict[Any], rules: SchemaRules) -> list[tuple[str, Verdict[Any]]]:
         schema = verdict.flagged.collect_schema()
         label = _partition_label(self.step.assets_def, self.asset_key, self.keys, schema)
         if label is None:
@@ -62,7 +63,7 @@ class PartitionRange:
 
         Also a report in so many bytes where the columns tell partitions apart; gives the reports.
         """
-        parts = self._parts(verdict, rules)
+        parts = self.parts(verdict, rules)
         reports = {}
         if not _are_together(parts):
             reports = {key: report_metadata(rules, part, room) for key, part in parts}
