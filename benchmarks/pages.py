@@ -90,6 +90,7 @@ _PROCESS: dict[str, Cell] = {
     "run, s": _figure("seconds"),
     "CPU, s": _figure("cpu_seconds"),
     "peak, GB": _figure("peak_gb", digits=2),
+    "without files, GB": _figure("anonymous_gb", digits=2),
     "temporary, GB": _figure("temporary_gb", digits=2),
     "run ratio": _times("seconds"),
     "CPU ratio": _times("cpu_seconds"),

@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.processes import Measurement
 from benchmarks.sides import Side
 
-FIGURES = ("startup_seconds", "seconds", "cpu_seconds", "peak_gb", "temporary_gb")
+FIGURES = ("startup_seconds", "seconds", "cpu_seconds", "peak_gb", "anonymous_gb", "temporary_gb")
 
 
 @dataclass
