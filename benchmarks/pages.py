@@ -118,8 +118,11 @@ _COLUMNS: dict[str, dict[str, Cell]] = {
 
 
 def _targets(results: Results) -> tuple[Cells, list[Cells]]:
+    """Those that the figures are about."""
     return ["target", "found", ""], [
-        [verdict.target, verdict.found, verdict.word] for verdict in verdicts(results)
+        [verdict.target, verdict.found, verdict.word]
+        for verdict in verdicts(results)
+        if verdict.reached is not None
     ]
 
 

@@ -17,9 +17,9 @@ from warehouse.defs.gold.carriers import (
     carrier_months,
     carrier_ranking,
     carrier_totals,
-    carrier_totals_rules,
     rank,
 )
+from warehouse.definitions import defs
 from warehouse.partitions import MONTH_AND_ORIGIN
 from warehouse.schemas import CarrierMonths, CarrierRanking, CarrierTotals
 
@@ -107,12 +107,17 @@ def test_with_the_cast_the_ranking_is_written(database: str) -> None:
 def test_the_checks_of_a_table_made_in_sql_report_and_keep_nothing_out(database: str) -> None:
     wrong = MONTHS.with_columns(cancelled=pl.lit(20, pl.Int64))
     write(database, wrong)
-    result = materialize([carrier_totals, carrier_totals_rules], database)
+    specs = dd.wiring.check_specs(CarrierTotals, asset=carrier_totals.key)
+    (rules,) = [
+        checks
+        for checks in defs().asset_checks or []
+        if isinstance(checks, dg.AssetChecksDefinition)
+        and checks.check_keys <= {dg.AssetCheckKey(carrier_totals.key, spec.name) for spec in specs}
+    ]
+    result = materialize([carrier_totals, rules], database)
     assert result.success
     checks = result.get_asset_check_evaluations()
-    assert {check.check_name for check in checks} == {
-        spec.name for spec in carrier_totals_rules.check_specs
-    }
+    assert {check.check_name for check in checks} == {spec.name for spec in specs}
     failed = [check.check_name for check in checks if not check.passed]
     assert failed == ["dy_rule__cancelled_flights_were_scheduled"]
     assert read(database, "carrier_totals")["cancelled"].to_list() == [20, 40]

@@ -175,6 +175,7 @@ def at(name: str, happen: Callable[[], object]) -> Iterator[None]:
 
     with ExitStack() as patches:
         to_parquet, to_delta = pl.DataFrame.write_parquet, pl.DataFrame.write_delta
+        to_sink = pl.LazyFrame.sink_parquet
         to_duckdb = DuckDBPolarsTypeHandler.handle_output
 
         def write_parquet(frame: pl.DataFrame, file: Any, **options: Any) -> None:
@@ -187,6 +188,15 @@ def at(name: str, happen: Callable[[], object]) -> Iterator[None]:
             file.flush()
             happen()
             file.write(whole.getvalue()[whole.tell() // 2 :])
+
+        def sink_parquet(frame: pl.LazyFrame, file: str, **options: Any) -> None:
+            to_sink(frame, file, **options)
+            path = Path(file)
+            if path.name.strip(".").partition(".")[0] == name:
+                whole = path.read_bytes()
+                path.write_bytes(whole[: len(whole) // 2])
+                happen()
+                path.write_bytes(whole)
 
         def write_delta(frame: pl.DataFrame, target: Any, **options: Any) -> Any:
             where = Path(getattr(target, "table_uri", target).removeprefix("file://"))
@@ -206,6 +216,7 @@ def at(name: str, happen: Callable[[], object]) -> Iterator[None]:
 
         for owner, function in (
             (pl.DataFrame, write_parquet),
+            (pl.LazyFrame, sink_parquet),
             (pl.DataFrame, write_delta),
             (DuckDBPolarsTypeHandler, handle_output),
         ):
@@ -222,6 +233,15 @@ def plan_that(happen: Callable[[], object], run: int) -> pl.LazyFrame:
 
     late = rows_of(run)[ROWS // 2 :].lazy().map_batches(step)
     return pl.concat([rows_of(run)[: ROWS // 2].lazy(), late])
+
+
+def annotated(run: int) -> Callable[[], pl.LazyFrame]:
+    """A function whose manager is handed a lazy frame."""
+
+    def plan() -> pl.LazyFrame:
+        return rows_of(run).lazy()
+
+    return plan
 
 
 def once(happen: Callable[[], object]) -> Callable[[], object]:

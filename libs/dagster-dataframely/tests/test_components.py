@@ -136,11 +136,13 @@ def test_every_attribute_reaches_the_checks(files: "FileIOManager") -> None:
         max_failure_samples=0,
         cast=True,
         automation_condition="{{ dg.AutomationCondition.eager() }}",
+        pool="duckdb",
         name="orders_again",
     )
     (amount,) = [s for s in checks.check_specs if s.name == "dy_col__amount"]
     assert amount.automation_condition == dg.AutomationCondition.eager()
-    assert checks.node_def.name == "orders_again"
+    assert isinstance(checks.node_def, dg.OpDefinition)
+    assert (checks.node_def.name, checks.node_def.pool) == ("orders_again", "duckdb")
     assert [spec.name for spec in checks.check_specs] == [
         "dy_schema__columns",
         "dy_col__id",

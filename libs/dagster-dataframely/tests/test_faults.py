@@ -33,6 +33,7 @@ from fault_runs import (
     SAFE,
     STAGING,
     STORAGES,
+    annotated,
     at,
     declare,
     expected,
@@ -149,6 +150,18 @@ def test_the_manager_fails_at_the_table(storage: str, folder: Path) -> None:
     with at("orders", fail), pytest.raises(OSError, match="the storage is gone"):
         materialize(storage, folder, lambda: rows_of(2).lazy())
     assert_left(AT_TABLE, storage, folder)
+
+
+@pytest.mark.parametrize("storage", ["Parquet", "Parquet, renamed"])
+@pytest.mark.parametrize(
+    ("name", "fault"), [("orders", AT_TABLE), ("orders_quarantine", AT_ERROR_ROWS)]
+)
+def test_the_manager_fails_while_it_sinks(
+    storage: str, folder: Path, name: str, fault: str
+) -> None:
+    with at(name, fail), pytest.raises(OSError, match="the storage is gone"):
+        materialize(storage, folder, annotated(2))
+    assert_left(fault, storage, folder)
 
 
 # A manager that fails unwinds; these could come back to something else than that leaves.

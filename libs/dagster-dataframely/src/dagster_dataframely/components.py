@@ -126,6 +126,13 @@ class RuleChecks(dg.Resolvable):
             examples=["{{ dg.AutomationCondition.eager() }}"],
         ),
     ] = None
+    pool: Annotated[
+        str | None,
+        dg.Resolver.default(
+            description="Of the op that runs the checks, where few may read at once.",
+            examples=["duckdb"],
+        ),
+    ] = None
     name: Annotated[
         str | None,
         dg.Resolver.default(

@@ -49,8 +49,8 @@ def carrier_months(
     )
 
 
-# No frame passes through Python here: DuckDB makes the table, and the checks read it afterwards. They
-# report; unlike those of a `dd.asset` they cannot keep rows out.
+# No frame passes through Python here: DuckDB makes the table, and the checks in `carrier_totals_rules`
+# read it afterwards. They report; unlike those of a `dd.asset` they cannot keep rows out.
 @dg.asset(
     metadata=dd.wiring.schema_metadata(CarrierTotals),
     deps=[carrier_months],
@@ -78,12 +78,6 @@ def carrier_totals(duckdb_file: DuckDBResource) -> dg.MaterializeResult[None]:
     return dg.MaterializeResult(metadata={"dagster/row_count": rows[0] if rows else 0})
 
 
-# DuckDB's `sum` makes DECIMAL(38, 2) of DECIMAL(10, 2), and DECIMAL(38, 0) of BIGINT.
-carrier_totals_rules = dd.build_rule_checks(
-    CarrierTotals, asset=carrier_totals, cast=True, pool="duckdb"
-)
-
-
 @dd.asset(
     CarrierRanking,
     automation_condition=WHEN_UPSTREAM_IS_UPDATED,
@@ -93,8 +87,8 @@ carrier_totals_rules = dd.build_rule_checks(
 )
 def carrier_ranking(carrier_totals: pl.DataFrame, airlines: pl.DataFrame) -> pl.DataFrame:
     ranking = rank(carrier_totals, airlines)
-    # As for the checks: the sums have DuckDB's dtypes, and one may have outgrown its column, which the
-    # cast would say.
+    # DuckDB's `sum` makes DECIMAL(38, 2) of DECIMAL(10, 2), and DECIMAL(38, 0) of BIGINT. A sum may have
+    # outgrown its column, which the cast would say.
     return dd.strict_cast(CarrierRanking, ranking)
 
 
