@@ -9,20 +9,23 @@ import dagster as dg
 import duckdb
 import polars as pl
 import pytest
+import yaml  # type: ignore[import-untyped]
 from dagster_duckdb import DuckDBResource
 from dagster_duckdb_polars import DuckDBPolarsIOManager
 
 import dagster_dataframely as dd
+from dagster_dataframely.components import DataframelyComponent
+from warehouse.defs import gold
 from warehouse.defs.gold.carriers import (
     carrier_months,
     carrier_ranking,
     carrier_totals,
     rank,
 )
-from warehouse.definitions import defs
 from warehouse.partitions import MONTH_AND_ORIGIN
 from warehouse.schemas import CarrierMonths, CarrierRanking, CarrierTotals
 
+RULES = Path(gold.__path__[0], "carrier_totals_rules/defs.yaml")
 MONTHS = pl.DataFrame(
     [
         (date(2013, 1, 1), "EWR", "UA", 10, 1, Decimal("4.50")),
@@ -108,13 +111,9 @@ def test_the_checks_of_a_table_made_in_sql_report_and_keep_nothing_out(database:
     wrong = MONTHS.with_columns(cancelled=pl.lit(20, pl.Int64))
     write(database, wrong)
     specs = dd.wiring.check_specs(CarrierTotals, asset=carrier_totals.key)
-    (rules,) = [
-        checks
-        for checks in defs().asset_checks or []
-        if isinstance(checks, dg.AssetChecksDefinition)
-        and checks.check_keys <= {dg.AssetCheckKey(carrier_totals.key, spec.name) for spec in specs}
-    ]
-    result = materialize([carrier_totals, rules], database)
+    attributes = yaml.safe_load(RULES.read_text())["attributes"]
+    (rules,) = DataframelyComponent.from_attributes_dict(attributes=attributes).rule_checks
+    result = materialize([carrier_totals, rules.build()], database)
     assert result.success
     checks = result.get_asset_check_evaluations()
     assert {check.check_name for check in checks} == {spec.name for spec in specs}
