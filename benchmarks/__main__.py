@@ -11,7 +11,7 @@ from benchmarks.limits import memory_group
 from benchmarks.processes import Measurement, start
 from benchmarks.results import Results
 from benchmarks.sides import GROUPS, Side, choose
-from benchmarks.targets import verdicts
+from benchmarks.targets import is_small, verdicts
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -38,7 +38,6 @@ def measure(sides: list[Side], options: argparse.Namespace, work: Path) -> Resul
     for name in dict.fromkeys(side.environment for side in sides):
         print(f"Preparing the environment `{name}`.", flush=True)
         pythons[name] = environments.build(name, options.replaced, work)
-    data.read_through(source)
     results = Results.of_this_machine(options.scale, options.memory_limit)
     turns = [side for _ in range(options.repeat) for side in sides]
     for number, side in enumerate(turns, start=1):
@@ -62,6 +61,10 @@ def take_turn(
         "source": str(source.resolve()),
     }
     os.sync()  # What the one before has written must not be on its way during this one.
+    if is_small(options.memory_limit):
+        data.forget(source)
+    else:
+        data.read_through(source)
     with (
         tempfile.TemporaryDirectory(dir=work) as folder,
         memory_group(options.memory_limit) as cgroup,

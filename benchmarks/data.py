@@ -1,5 +1,6 @@
 """The input: `lineitem`, generated once for each scale."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,8 +19,14 @@ def generate(scale: float, folder: Path) -> Path:
     return file
 
 
+def forget(file: Path) -> None:
+    """Take a file out of the system's cache, so that a control group pays for the pages it reads."""
+    with file.open("rb") as stream:
+        os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
 def read_through(file: Path) -> None:
-    """Bring a file into the system's cache, so that the first side has no disadvantage."""
+    """Bring a file into the system's cache, so that no side has to wait for the disk."""
     with file.open("rb", buffering=0) as stream:
         while stream.read(2**24):
             pass

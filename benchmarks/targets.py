@@ -32,7 +32,7 @@ class Verdict:
 
 def verdicts(results: Results) -> Iterator[Verdict]:
     """Every target: those of 60 million rows, or of 180 million within a small memory."""
-    if results.memory_limit_gb is not None and results.memory_limit_gb <= SMALL_MEMORY_GB:
+    if is_small(results.memory_limit_gb):
         yield from _within_the_limit(results)
         return
     sink, ours, published = "plain-lazy", "quarantine-lazy", "published-filter-lazy"
@@ -46,6 +46,11 @@ def verdicts(results: Results) -> Iterator[Verdict]:
     yield _at_most(results, "DataFrame: time of PyPI's package", ours, published, SECONDS, 1.0)
     plain, ours = "plain-definition", "library-definition"
     yield _at_most(results, "Definition: time of Dagster's own", ours, plain, SECONDS, 1.2)
+
+
+def is_small(memory_limit_gb: float | None) -> bool:
+    """Whether a limit is what is tried."""
+    return memory_limit_gb is not None and memory_limit_gb <= SMALL_MEMORY_GB
 
 
 def _within_the_limit(results: Results) -> Iterator[Verdict]:
