@@ -36,7 +36,7 @@ SILVER = ["airlines", "airports", "planes", "weather", "departures"]
 """One run of several steps; the last reads every cell from the bucket, and is staged."""
 EVALUATED = """
 select check_name, partition, count(*) from asset_check_executions
-where asset_key = '["flights"]' and check_name like 'dy_%' and execution_status <> 'PLANNED'
+where asset_key = '["flights"]' and check_name like 'dy_schema__%' and execution_status <> 'PLANNED'
 group by check_name, partition
 """
 RUNS = "select run_id from runs where pipeline_name = 'flights_cell'"
@@ -93,11 +93,11 @@ def rehearse(executor: str, directory: Path, ports: Mapping[str, int]) -> None:
 
 
 def fill(webserver: Webserver) -> None:
-    """The grid, a run for each cell; its check; then a run of several steps."""
+    """The grid, a run for each cell; its check; a run of several steps; what cells refer to."""
     print(f"flights, {len(CELLS)} cells: ", end="", flush=True)
     ended = webserver.backfill_job("flights_cell", CELLS)
     expect("backfill and runs", ended, ("COMPLETED_SUCCESS", ["SUCCESS"] * len(CELLS)))
-    for job, assets in (("flights_checks", []), ("__ASSET_JOB", SILVER)):
+    for job, assets in (("flights_checks", []), ("__ASSET_JOB", SILVER), ("flight_references", [])):
         print(f"{job} {', '.join(assets)}: ", end="", flush=True)
         expect("run", webserver.run(job, assets), "SUCCESS")
 
@@ -171,7 +171,7 @@ def check_history() -> None:
 
 def planned_runs(run: dg.DagsterRun) -> list[PlannedRun]:
     partition = run.tags.get("dagster/partition")
-    if run.job_name.startswith("flights"):
+    if run.job_name.startswith("flight"):
         return [PlannedRun("flights", partition, job=run.job_name)]
     return [PlannedRun(key.to_user_string(), partition) for key in run.asset_selection or ()]
 
