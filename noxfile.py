@@ -9,6 +9,8 @@ from pathlib import Path
 import nox
 
 LIBRARY = "libs/dagster-dataframely"
+FEWER = "--examples=100"
+"""Of the random tests, where they ran on other versions already."""
 MANAGERS = ["dagster-polars", "dagster-duckdb-polars"]
 SUPPORTED = nox.project.python_versions(nox.project.load_toml(f"{LIBRARY}/pyproject.toml"))
 
@@ -79,8 +81,8 @@ def types(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run the tests of the library and the example on the locked versions, and their coverage."""
     sync(session)
-    coverage = ["--cov=dagster_dataframely"] if session.python == OLDEST else []
-    session.run("pytest", "-n2", *coverage, LIBRARY, "examples", *session.posargs)
+    options = ["--cov=dagster_dataframely"] if session.python == OLDEST else [FEWER]
+    session.run("pytest", "-n2", *options, LIBRARY, "examples", *session.posargs)
 
 
 @nox.session(python=OLDEST)
@@ -88,7 +90,7 @@ def minimums(session: nox.Session) -> None:
     """Run the library's tests on the lowest versions that it and its extras allow."""
     library = f"{LIBRARY}[parquet,duckdb]"
     session.install("--resolution=lowest-direct", "--editable", library, "--group=test")
-    session.run("pytest", "-n2", f"{LIBRARY}/tests", *session.posargs)
+    session.run("pytest", "-n2", FEWER, f"{LIBRARY}/tests", *session.posargs)
 
 
 @nox.session(python=NEWEST)
@@ -100,7 +102,8 @@ def newest(session: nox.Session, managers: list[str]) -> None:
     if managers:
         session.run("python", "-W", "error", "docs/snippets/newest_versions.py")
     else:
-        session.run("pytest", "-n2", f"{LIBRARY}/tests", "-m", "not io_managers", *session.posargs)
+        tests = [f"{LIBRARY}/tests", "-m", "not io_managers"]
+        session.run("pytest", "-n2", FEWER, *tests, *session.posargs)
 
 
 @nox.session(python=OLDEST)

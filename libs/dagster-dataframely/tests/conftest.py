@@ -19,6 +19,13 @@ from strategies import TALLY
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
+        "--examples",
+        type=int,
+        metavar="N",
+        default=200,
+        help="try the same N examples each time in each random test (200)",
+    )
+    parser.addoption(
         "--fuzz-examples",
         type=int,
         metavar="N",
@@ -27,11 +34,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    examples: int | None = config.getoption("--fuzz-examples")
-    # The same ones each time where nobody asked for more: what fails is then what was changed.
-    settings.register_profile("suite", max_examples=200, derandomize=True, deadline=None)
-    settings.register_profile("fuzz", max_examples=examples or 1, deadline=None)
-    settings.load_profile("fuzz" if examples else "suite")
+    other: int | None = config.getoption("--fuzz-examples")
+    # The same ones each time where nobody asked for others: what fails is then what was changed.
+    same = config.getoption("--examples")
+    settings.register_profile("suite", max_examples=same, derandomize=True, deadline=None)
+    settings.register_profile("fuzz", max_examples=other or 1, deadline=None)
+    settings.load_profile("fuzz" if other else "suite")
 
 
 @pytest.hookimpl(trylast=True)
