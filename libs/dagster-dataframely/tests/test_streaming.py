@@ -110,6 +110,36 @@ def test_a_schema_without_rules_keeps_every_row(tmp_path: Path) -> None:
     assert (verdict.rows_in, verdict.error_count) == (2, 0)
 
 
+def test_rules_of_one_row_see_a_batch_at_a_time_and_are_no_part_of_the_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For `is_in` in a plan Polars joins, and what it holds back grows with the rows (1.44)."""
+    plans: list[str] = []
+    batches: list[int] = []
+    rows = 400_000
+
+    def stage(plan: pl.LazyFrame, *args: Any) -> pl.LazyFrame:
+        plans.append(plan.explain())
+        return stage_rows(plan, *args)
+
+    def small(column: pl.Series) -> pl.Series:
+        batches.append(column.len())
+        return column.is_in([0, 1])
+
+    def rule(column: pl.Expr) -> pl.Expr:
+        seen = column.map_batches(small, return_dtype=pl.Boolean, is_elementwise=True)
+        return seen | column.is_in([0, 1])
+
+    monkeypatch.setattr(_streaming, "stage_rows", stage)
+    schema = type("Flags", (dy.Schema,), {"a": dy.Int64(check=rule)})
+    frame = pl.LazyFrame({"a": pl.int_range(rows, eager=True) % 3})
+    verdict = evaluate_plan(frame, read_schema(schema), tmp_path, sample=1, log=lambda _line: None)
+    assert verdict.error_count == rows // 3
+    (plan,) = plans
+    assert "is_in" not in plan
+    assert max(batches) < rows
+
+
 def test_each_phase_is_a_line_with_rows_bytes_and_seconds(tmp_path: Path) -> None:
     lines: list[str] = []
     frame = NULLS_AND_DUPLICATES.lazy()
