@@ -1,17 +1,24 @@
 """The decorator for a collection: one function, an asset for each member."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
 import dagster as dg
 import dataframely as dy
 
 from dagster_dataframely._checks import build_check_specs
-from dagster_dataframely._code_version import derive_code_version
+from dagster_dataframely._collection_members import (
+    DeclaredMember,
+    build_out,
+    declare_member,
+    read_members,
+    reject_unknown_members,
+    with_filters,
+)
 from dagster_dataframely._collection_process import Member, process_members
-from dagster_dataframely._collections import CollectionRules, describe_plans, read_collection
+from dagster_dataframely._collections import CollectionRules
 from dagster_dataframely._compute import (
     Function,
     Prepare,
@@ -20,18 +27,13 @@ from dagster_dataframely._compute import (
     partition_of_call,
     surroundings_of_step,
 )
-from dagster_dataframely._declared import description_of, kinds_of, metadata_of, one_switch
-from dagster_dataframely._process import Declaration, Surroundings
+from dagster_dataframely._declaration import Surroundings
+from dagster_dataframely._declared import one_switch
 from dagster_dataframely._quarantine import quarantine_beside
-from dagster_dataframely._rules import (
-    SchemaRules,
-    read_schema,
-    reject_collisions,
-    reject_unknown_columns,
-)
+from dagster_dataframely._rules import reject_unknown_columns
 from dagster_dataframely._settings import SETTINGS, QuarantineLayout, SettingArguments, Settings
 from dagster_dataframely._severities import Severity
-from dagster_dataframely._typed_inputs import lazy_output_type, typed_ins
+from dagster_dataframely._typed_inputs import typed_ins
 from dagster_dataframely._upstream import keys_by_output
 from dagster_dataframely._writers import DirectWriter
 from dagster_dataframely.errors import InvalidArgumentError
@@ -168,13 +170,15 @@ def collection_asset(
             raise InvalidArgumentError(argument, REFUSED[argument])
     has_quarantine = one_switch(quarantine, filter)
     settings = Settings.resolve(arguments)
-    rules, schemas = _read(collection, severities or {}, settings.redact)
+    rules, schemas = read_members(collection, severities or {}, settings.redact)
     columns = [name for schema in schemas.values() for name in schema.columns]
     reject_unknown_columns(arguments, rules.name, columns)
     outs = arguments.get("outs") or {}
-    _reject_unknown("outs", rules, outs)
+    reject_unknown_members("outs", rules, outs)
     members = {
-        name: _declare(rules, name, schema, outs.get(name, dg.AssetOut()), arguments, settings)
+        name: declare_member(
+            rules, name, schema, outs.get(name, dg.AssetOut()), arguments, settings
+        )
         for name, schema in schemas.items()
     }
     partitions_def = arguments.get("partitions_def")
@@ -194,7 +198,7 @@ def collection_asset(
                 **given,
                 "name": name,
                 "outs": {
-                    member: _build_out(rules, member, declared, quarantine=has_quarantine)
+                    member: build_out(rules, member, declared, quarantine=has_quarantine)
                     for member, declared in members.items()
                 },
                 "ins": typed_ins(function, given.get("ins")),
@@ -262,10 +266,10 @@ def build_quarantine_specs(
         #> ['paid_quarantine', 'sent_quarantine']
         ```
     """
-    rules, schemas = _read(collection, {}, ())
+    rules, schemas = read_members(collection, {}, ())
     return [
         quarantine_beside(
-            _with_filters(rules, name, schema),
+            with_filters(rules, name, schema),
             asset,
             asset.keys_by_output_name[name],
             QuarantineLayout.COLUMNS,
@@ -274,95 +278,10 @@ def build_quarantine_specs(
     ]
 
 
-@dataclass(frozen=True)
-class _Declared:
-    """One member as it is declared."""
-
-    declaration: Declaration
-    schema_rules: SchemaRules
-    out: dg.AssetOut
-    """As given, by the user or for all members."""
-    io_manager_key: str | None
-    code_version: str | None
-
-
-def _read(
-    collection: object,
-    severities: Mapping[str, Severity | Mapping[str, Severity]],
-    redact: Collection[str] = (),
-) -> tuple[CollectionRules, dict[str, SchemaRules]]:
-    """The collection and the schemas of its members, with their severities."""
-    of_filters = {k: v for k, v in severities.items() if not isinstance(v, Mapping)}
-    of_members = {k: v for k, v in severities.items() if isinstance(v, Mapping)}
-    rules = read_collection(collection, severities=of_filters, propagation=True)
-    _reject_unknown("severities", rules, of_members)
-    schemas = {
-        name: read_schema(schema, of_members.get(name), redact)
-        for name, schema in rules.schemas.items()
-    }
-    return rules, schemas
-
-
-def _reject_unknown(argument: str, rules: CollectionRules, members: Mapping[str, object]) -> None:
-    if unknown := [name for name in members if name not in rules.schemas]:
-        raise InvalidArgumentError(argument, f"`{unknown[0]}` is no member of `{rules.name}`.")
-
-
-def _declare(
-    rules: CollectionRules,
-    name: str,
-    schema_rules: SchemaRules,
-    out: dg.AssetOut,
-    arguments: Mapping[str, Any],
-    settings: Settings,
-) -> _Declared:
-    prefix = out.key_prefix or arguments.get("key_prefix") or []
-    key = out.key or dg.AssetKey([*([prefix] if isinstance(prefix, str) else prefix), name])
-    return _Declared(
-        Declaration(key, _with_filters(rules, name, schema_rules), settings),
-        schema_rules,
-        out,
-        out.io_manager_key or arguments.get("io_manager_key"),
-        out.code_version or arguments.get("code_version"),
-    )
-
-
-def _with_filters(rules: CollectionRules, name: str, schema_rules: SchemaRules) -> SchemaRules:
-    """The rules of a member's schema, then the filters that apply to it."""
-    all_rules = replace(schema_rules, rules=(*schema_rules.rules, *rules.filters_of(name)))
-    reject_collisions(all_rules.schema, ((rule.check_name, rule.name) for rule in all_rules.rules))
-    return all_rules
-
-
-def _build_out(
-    rules: CollectionRules, name: str, declared: _Declared, *, quarantine: bool
-) -> dg.AssetOut:
-    """A member's `dg.AssetOut` with what follows from the collection."""
-    declaration, out = declared.declaration, declared.out
-    is_lazy = name in rules.collection.lazy_members()
-    return dg.AssetOut(
-        key=declaration.asset_key,
-        dagster_type=lazy_output_type() if is_lazy else dg.Any,
-        is_required=False,
-        io_manager_key=declared.io_manager_key,
-        description=out.description or description_of(rules.schemas[name], None),
-        metadata=metadata_of(out.metadata, declaration, quarantine=quarantine),
-        code_version=declared.code_version
-        or derive_code_version(declaration.rules, describe_plans(rules)),
-        kinds=kinds_of(out.kinds),
-        automation_condition=out.automation_condition,
-        backfill_policy=out.backfill_policy,
-        freshness_policy=out.freshness_policy,
-        group_name=out.group_name,
-        owners=out.owners,
-        tags=out.tags,
-    )
-
-
 def _prepare(
     name: str,
     rules: CollectionRules,
-    members: Mapping[str, _Declared],
+    members: Mapping[str, DeclaredMember],
     partitions_def: dg.PartitionsDefinition[Any] | None,
     *,
     quarantine: bool,

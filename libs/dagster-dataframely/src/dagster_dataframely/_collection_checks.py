@@ -11,12 +11,9 @@ import polars as pl
 
 from dagster_dataframely._checks import build_group_spec, rule_check_results, single_group
 from dagster_dataframely._collections import CollectionRules, evaluate_filters, read_collection
-from dagster_dataframely._process import (
-    Declaration,
-    check_columns,
-    column_schema_error,
-    own_severity,
-)
+from dagster_dataframely._declaration import Declaration
+from dagster_dataframely._judging import check_columns, column_schema_error
+from dagster_dataframely._reporting import own_severity
 from dagster_dataframely._rules import Rule, read_schema, reject_unknown_columns
 from dagster_dataframely._settings import Settings
 from dagster_dataframely._severities import Severity
@@ -233,10 +230,9 @@ class _Run:
         elif whole:
             # The run may have a partition, which is not one of these members'.
             for result in self.evaluate(whole, None, 1):
-                target = latest_materialization(
-                    self.context.instance, key_of(result).asset_key, None
-                )
-                yield evaluation_of_partition(self.context, result, None, target)
+                key = key_of(result).asset_key
+                about = latest_materialization(self.context.instance, key, None)
+                yield evaluation_of_partition(self.context, result, None, about)
 
     def wanted(self, members: Set[str]) -> dict[str, list[Rule]]:
         """The filters whose checks the run asks for, by member."""

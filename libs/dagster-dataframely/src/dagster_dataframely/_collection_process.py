@@ -5,20 +5,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from dagster_dataframely._collections import CollectionRules
+from dagster_dataframely._declaration import AssetYield, Declaration, Surroundings
+from dagster_dataframely._judging import check_columns, column_schema_error, judge, verdict_of
 from dagster_dataframely._member_verdicts import judge_members
-from dagster_dataframely._process import (
-    AssetYield,
-    Declaration,
-    Surroundings,
-    accept,
-    check_columns,
-    column_schema_error,
-    judge,
-    refuse,
-    report_columns,
-    skip,
-    verdict_of,
-)
+from dagster_dataframely._process import accept, find_error, refuse
+from dagster_dataframely._reporting import report_columns, report_skip
 from dagster_dataframely._returned import Returned, unpack
 from dagster_dataframely._rules import SchemaRules
 from dagster_dataframely.errors import ReturnValueError, type_name
@@ -79,7 +70,7 @@ def process_members(
             )
             for name, verdict in judge_members(rules, schemas, verdicts, sample).items()
         ]
-        errors = [error for error in (each_judged.error for each_judged in judged) if error]
+        errors = [error for error in map(find_error, judged) if error]
         for each_judged in judged:
             yield from refuse(each_judged) if errors else accept(each_judged)
         yield from _skip_all(skipped)
@@ -89,7 +80,7 @@ def process_members(
 
 def _skip_all(members: Iterable[Member]) -> Iterator[AssetYield]:
     for member in members:
-        yield from skip(member.declaration, member.surroundings)
+        yield from report_skip(member.declaration, member.surroundings)
 
 
 def _unpack(

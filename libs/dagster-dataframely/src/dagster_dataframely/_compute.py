@@ -7,8 +7,8 @@ from typing import Any
 
 import dagster as dg
 
+from dagster_dataframely._declaration import AssetYield, Surroundings
 from dagster_dataframely._handover import refuse_declared
-from dagster_dataframely._process import AssetYield, Surroundings
 from dagster_dataframely._rules import SchemaRules
 from dagster_dataframely._upstream import current_step, get_type_hints, has_context
 from dagster_dataframely._writers import delegating_writer, direct_call

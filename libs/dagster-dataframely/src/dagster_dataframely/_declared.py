@@ -9,7 +9,7 @@ import dataframely as dy
 
 from dagster_dataframely import _names
 from dagster_dataframely._columns import table_schema
-from dagster_dataframely._process import Declaration
+from dagster_dataframely._declaration import Declaration
 from dagster_dataframely._settings import QuarantineLayout
 from dagster_dataframely.errors import InvalidArgumentError
 

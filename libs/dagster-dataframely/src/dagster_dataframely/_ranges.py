@@ -3,7 +3,7 @@
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import dagster as dg
 import polars as pl
@@ -15,8 +15,9 @@ from dagster_dataframely._validation import SURVIVES, Verdict
 
 _PARTITION, _ROWS, _SURVIVORS = "dy_partition", "dy_rows", "dy_survivors"
 
-Checks = Callable[[Verdict[Any] | None], Iterable[dg.AssetCheckResult]]
-Split = Sequence[tuple[str, Verdict[Any] | None]]
+Found = TypeVar("Found", bound=Verdict[Any] | None)
+Parts = Sequence[tuple[str, Verdict[Any]]]
+"""The keys of partitions, each with the verdict on its rows."""
 
 
 @dataclass(frozen=True)
@@ -33,15 +34,11 @@ class PartitionRange:
         return keys
 
     @property
-    def undivided(self) -> Split:
+    def undivided(self) -> Sequence[tuple[str, None]]:
         """The partitions where there is no verdict on any row."""
         return [(key, None) for key in self.keys]
 
-    def split(self, verdict: Verdict[Any] | None, rules: SchemaRules) -> Split:
-        """The parts of a verdict, where there is one."""
-        return self.undivided if verdict is None else self.parts(verdict, rules)
-
-    def parts(self, verdict: Verdict[Any], rules: SchemaRules) -> list[tuple[str, Verdict[Any]]]:
+    def parts(self, verdict: Verdict[Any], rules: SchemaRules) -> Parts:
         """The verdict on each partition's rows: counts, without samples.
 
         Rules over the whole table, and all of them where the columns do not tell the partition, keep
@@ -57,13 +54,12 @@ class PartitionRange:
         return [(key, _part(verdict, rules, found.get(key, nothing))) for key in self.keys]
 
     def record_row_counts(
-        self, verdict: Verdict[Any], rules: SchemaRules, room: int
+        self, parts: Parts, rules: SchemaRules, room: int
     ) -> list[dict[str, Any]]:
         """Give the materialization of each partition its own row counts.
 
         Also a report in so many bytes where the columns tell partitions apart; gives the reports.
         """
-        parts = self.parts(verdict, rules)
         reports = {}
         if not _are_together(parts):
             reports = {key: report_metadata(rules, part, room) for key, part in parts}
@@ -73,7 +69,11 @@ class PartitionRange:
             self.step.add_asset_metadata(own, asset_key=self.asset_key, partition_key=key)
         return list(reports.values())
 
-    def record_evaluations(self, parts: Split, checks: Checks) -> None:
+    def record_evaluations(
+        self,
+        parts: Sequence[tuple[str, Found]],
+        checks: Callable[[Found], Iterable[dg.AssetCheckResult]],
+    ) -> None:
         """Evaluate each check for each partition.
 
         An `AssetCheckResult` of such a run carries no partition, and Dagster would leave the check of
@@ -98,7 +98,7 @@ class PartitionRange:
                 self.step.log_event(evaluation)
 
 
-def _are_together(parts: Split) -> bool:
+def _are_together(parts: Sequence[tuple[str, object]]) -> bool:
     """Whether partitions have one verdict, on the rows of all of them."""
     return len({id(verdict) for _, verdict in parts}) < len(parts)
 

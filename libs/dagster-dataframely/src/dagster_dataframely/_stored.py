@@ -118,8 +118,8 @@ def report(
             for result in evaluate(partition_key, len(partitions)):
                 check = key_of(result)
                 found[check].append(_without_rows(result))
-                target = latest(check.asset_key, partition_key)
-                yield evaluation_of_partition(context, result, partition_key, target)
+                about = latest(check.asset_key, partition_key)
+                yield evaluation_of_partition(context, result, partition_key, about)
         except ColumnSchemaError as another:
             error = error or another
     if error is not None:

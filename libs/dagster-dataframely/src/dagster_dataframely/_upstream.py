@@ -11,7 +11,7 @@ import dataframely as dy
 import polars as pl
 from dagster._core.decorator_utils import get_type_hints
 from dagster._core.definitions.asset_checks.asset_check_evaluation import (
-    AssetCheckEvaluationTargetMaterializationData,
+    AssetCheckEvaluationTargetMaterializationData as TargetMaterialization,
 )
 from dagster._core.definitions.decorators.op_decorator import is_context_provided
 from dagster._core.execution.context.system import StepExecutionContext
@@ -401,20 +401,17 @@ def _source(step: StepExecutionContext, key: dg.AssetKey) -> tuple[str, str]:
     return (handles[0].step_key, handles[0].output_name) if handles else ("none", key.path[-1])
 
 
-Materialization = AssetCheckEvaluationTargetMaterializationData | None
-"""The materialization that an evaluation is about."""
-
-
 def evaluation_of_partition(
     context: dg.AssetCheckExecutionContext,
     result: dg.AssetCheckResult,
     partition_key: str | None,
-    target: Materialization = None,
+    about: dg.EventLogRecord | None = None,
 ) -> dg.AssetCheckEvaluation:
     """A result as the event it becomes, for any partition; `None` stands for the whole asset.
 
     A step may yield it in place of the result, which Dagster takes to be about the partition of the
-    run, and refuses in a run without one where the check is partitioned (1.13).
+    run, and refuses in a run without one where the check is partitioned (1.13). `about` is the
+    materialization that was looked at; without it that of a partition counts as out of date (1.13).
     """
     of = (result.asset_key, result.check_name)
     (spec,) = (spec for spec in context.check_specs if (spec.asset_key, spec.name) == of)
@@ -427,18 +424,19 @@ def evaluation_of_partition(
         description=result.description,
         blocking=spec.blocking,
         partition=partition_key,
-        target_materialization_data=target,
+        target_materialization_data=None
+        if about is None
+        else TargetMaterialization(
+            storage_id=about.storage_id, run_id=about.run_id, timestamp=about.timestamp
+        ),
     )
 
 
 def latest_materialization(
     instance: dg.DagsterInstance, key: dg.AssetKey, partition_key: str | None
-) -> Materialization:
-    """What an evaluation is about; without it that of a partition counts as out of date (1.13)."""
+) -> dg.EventLogRecord | None:
+    """The last materialization of an asset, or of one partition of it."""
     partitions = None if partition_key is None else [partition_key]
-    records = dg.AssetRecordsFilter(asset_key=key, asset_partitions=partitions)
-    for record in instance.fetch_materializations(records, limit=1).records:
-        return AssetCheckEvaluationTargetMaterializationData(
-            storage_id=record.storage_id, run_id=record.run_id, timestamp=record.timestamp
-        )
-    return None
+    wanted = dg.AssetRecordsFilter(asset_key=key, asset_partitions=partitions)
+    records = instance.fetch_materializations(wanted, limit=1).records
+    return records[0] if records else None

@@ -8,7 +8,7 @@ from typing import Any, cast
 import dagster as dg
 import polars as pl
 
-from dagster_dataframely._process import AssetYield
+from dagster_dataframely._declaration import AssetYield
 from dagster_dataframely._writers import DirectCall, direct_call
 
 __all__ = ["Invocation", "invoke", "invoke_collection"]

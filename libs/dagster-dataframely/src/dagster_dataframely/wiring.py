@@ -14,13 +14,9 @@ import polars as pl
 from upath import UPath
 
 from dagster_dataframely import _checks, _columns, _names, _quarantine, _writers
+from dagster_dataframely._declaration import AssetYield, Declaration, Surroundings
 from dagster_dataframely._names import CoercibleToAssetKey
-from dagster_dataframely._process import (
-    AssetYield,
-    Declaration,
-    Surroundings,
-    evaluate_checks,
-)
+from dagster_dataframely._process import evaluate_checks
 from dagster_dataframely._process import process as _process
 from dagster_dataframely._rules import read_declared, read_schema
 from dagster_dataframely._settings import SettingArguments, Settings
