@@ -30,6 +30,8 @@ def find_pythons() -> list[str]:
 
 
 os.environ["UV_PYTHON_DOWNLOADS"] = "never"
+# Without bytecode every process compiles what it imports again, and the tests start many.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 PYTHONS = find_pythons()
 OLDEST, NEWEST = PYTHONS[0], PYTHONS[-1]
 

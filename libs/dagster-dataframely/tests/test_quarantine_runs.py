@@ -102,6 +102,30 @@ def test_a_clean_run_leaves_no_old_error_rows(
     assert materialize(declare(CLEAN, **arguments), manager, partition).success
 
 
+@pytest.mark.parametrize(
+    ("partitions_def", "partition"),
+    [
+        (dg.DailyPartitionsDefinition("2013-01-01"), "2013-01-02"),
+        (dg.DynamicPartitionsDefinition(name="days"), "mon"),
+        (dg.MultiPartitionsDefinition({"day": DAYS, "origin": DAYS}), "mon|tue"),
+    ],
+    ids=["time windows", "dynamic", "grid"],
+)
+def test_a_clean_run_leaves_no_old_error_rows_of_any_kind_of_partition(
+    materialize: "Materialize",
+    files: "FileIOManager",
+    instance: dg.DagsterInstance,
+    partitions_def: dg.PartitionsDefinition[Any],
+    partition: str,
+) -> None:
+    instance.add_dynamic_partitions("days", ["mon"])
+    for returned in (DIRTY, CLEAN):
+        materialize(declare(returned, partitions_def=partitions_def), files, partition)
+    rows = files.read("orders_quarantine", partition)
+    assert rows is not None
+    assert rows.is_empty()
+
+
 def test_a_clean_run_of_one_partition_leaves_the_others(
     materialize: "Materialize",
     manager: object,

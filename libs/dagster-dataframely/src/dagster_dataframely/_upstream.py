@@ -304,15 +304,26 @@ def _stored_in_database(manager: Any, context: dg.OutputContext) -> StoredOutput
 
 
 def _input_context(step: StepExecutionContext, output_context: _UnderAnotherKey) -> dg.InputContext:
-    partitioned = output_context.has_asset_partitions
-    return dg.build_input_context(
+    partitions_def = subset = None
+    if output_context.has_asset_partitions:
+        partitions_def = output_context.asset_partitions_def
+        keys = output_context.asset_partition_keys
+        subset = partitions_def.empty_subset().with_partition_keys(keys)
+    # The constructor, and not `dg.build_input_context`, which makes an instance of its own (1.13).
+    return dg.InputContext(
+        name="stored",
+        job_name=step.job_name,
+        op_def=step.op_def,
         upstream_output=output_context,
         dagster_type=output_context.dagster_type,
+        log_manager=step.log,
         resource_config=output_context.resource_config,
+        resources=output_context.resources,
         step_context=step,
         asset_key=output_context.asset_key,
-        asset_partition_key_range=output_context.asset_partition_key_range if partitioned else None,
-        asset_partitions_def=output_context.asset_partitions_def if partitioned else None,
+        asset_partitions_subset=subset,
+        asset_partitions_def=partitions_def,
+        instance=step.instance,
     )
 
 
