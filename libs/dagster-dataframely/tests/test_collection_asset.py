@@ -866,6 +866,12 @@ def test_dagster_can_move_the_members_to_other_keys(store: "Store") -> None:
     result = store.materialize(moved)
     assert store.failures(result, asset="city/orders") == FAILED["orders"]
     assert "city/orders_quarantine.parquet" in store.files.files
+    assert isinstance(moved, dg.AssetsDefinition)
+    invoked = dd.testing.invoke_collection(moved)
+    stored = store.files.read(["city", "orders_quarantine"])
+    assert stored is not None
+    assert invoked["orders"].quarantine is not None
+    assert_frame_equal(invoked["orders"].quarantine, stored)
 
 
 class Twins(dy.Collection):

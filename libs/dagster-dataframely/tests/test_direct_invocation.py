@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
 import dagster as dg
@@ -331,6 +332,19 @@ def test_invoke_passes_inputs_config_resources_and_partition(
     assert result.table.to_dicts() == [{"id": 2, "amount": 15}]
     assert result.metadata["dagster/partition_row_count"] == 1
     assert keys == (["y"] if with_context else [])
+
+
+@pytest.mark.parametrize("quarantine", [False, True])
+def test_invoke_takes_an_asset_that_was_moved_to_another_key(*, quarantine: bool) -> None:
+    module = ModuleType("module")
+    vars(module)["orders"] = declare(quarantine=quarantine)
+    (moved,) = dg.load_assets_from_modules([module], key_prefix="shop")
+    assert isinstance(moved, dg.AssetsDefinition)
+    result = dd.testing.invoke(moved, SOME if quarantine else CLEAN)
+    assert result.table is not None
+    assert (result.quarantine is not None) is quarantine
+    keys = {check.asset_key for check in result.checks.values()}
+    assert keys == {dg.AssetKey(["shop", "orders"])}
 
 
 @pytest.mark.parametrize("quarantine", [False, True])

@@ -1,5 +1,6 @@
 """A partitioned asset: its checks, counts, files and fan-ins are per partition."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -12,7 +13,7 @@ from polars.testing import assert_frame_equal
 import dagster_dataframely as dd
 
 if TYPE_CHECKING:
-    from conftest import Execute, FileIOManager
+    from conftest import Execute, FileIOManager, Store
 
 
 class Trips(dy.Schema):
@@ -114,6 +115,63 @@ def test_an_asset_without_partitions_has_no_partition_row_count(execute: "Execut
     assert metadata is not None
     assert metadata["dagster/row_count"] == 3
     assert "dagster/partition_row_count" not in metadata
+
+
+class Pair(dy.Collection):
+    """Two members that are one table each."""
+
+    trips: dy.LazyFrame[Trips]
+    others: dy.LazyFrame[Trips]
+
+
+def as_one(returned: pl.DataFrame | None) -> dg.AssetsDefinition:
+    return dd.asset(Trips, name="trips", deps=["day"], quarantine=True)(lambda: returned)
+
+
+def as_member(returned: pl.DataFrame | None) -> dg.AssetsDefinition:
+    frames = None if returned is None else {"trips": returned, "others": CLEAN}
+    return dd.collection_asset(Pair, name="pair", quarantine=True)(lambda: frames)
+
+
+@pytest.mark.parametrize("returned", [CLEAN, DIRTY, None], ids=["clean", "dirty", "skip"])
+@pytest.mark.parametrize("declare_whole", [as_one, as_member])
+@pytest.mark.parametrize(
+    "tags",
+    [
+        {"dagster/partition": "rome"},
+        {
+            "dagster/asset_partition_range_start": "rome",
+            "dagster/asset_partition_range_end": "oslo",
+        },
+    ],
+    ids=["one", "range"],
+)
+def test_an_asset_without_partitions_is_whole_beside_one_that_has_some(
+    store: "Store",
+    declare_whole: Callable[[pl.DataFrame | None], dg.AssetsDefinition],
+    returned: pl.DataFrame | None,
+    tags: dict[str, str],
+) -> None:
+    @dg.asset(partitions_def=CITIES)
+    def day() -> None: ...
+
+    result = store.materialize(day, declare_whole(returned), tags=tags)
+    assert result.success
+    check = "dy_rule__km__min"
+    status = "FAILED" if returned is DIRTY else "SUCCEEDED"
+    assert store.statuses("trips", check) == {None: status}
+    event = store.instance.get_latest_materialization_event(dg.AssetKey("trips"))
+    if returned is None:
+        assert event is None
+        return
+    assert event is not None
+    assert event.asset_materialization is not None
+    metadata = event.asset_materialization.metadata
+    assert "dagster/partition_row_count" not in metadata
+    if returned is DIRTY:
+        address = metadata["dataframely/quarantine_address"].value
+        assert address == f"trips_quarantine at {store.files.root / 'trips_quarantine.parquet'}"
+    assert store.files.read("trips") is not None
 
 
 @pytest.mark.parametrize(("partitions_def", "clean_key", "dirty_key"), PARTITIONS)

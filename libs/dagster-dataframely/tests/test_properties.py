@@ -219,7 +219,7 @@ def call(asset: dg.AssetsDefinition, instance: dg.DagsterInstance) -> Call:
     def capture(_key: dg.AssetKey, frame: pl.DataFrame) -> None:
         found.quarantine = frame
 
-    token = direct_call.set(DirectCall(None, capture))
+    token = direct_call.set(DirectCall({}, None, capture))
     try:
         events: Any = asset(dg.build_asset_context(instance=instance))
         for event in events:

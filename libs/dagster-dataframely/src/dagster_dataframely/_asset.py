@@ -15,6 +15,7 @@ from dagster_dataframely._compute import (
     Prepare,
     TurnIntoEvents,
     build_compute,
+    current_keys_by_output,
     partition_of_call,
     surroundings_of_step,
 )
@@ -200,16 +201,14 @@ def _prepare(
     quarantine: bool,
 ) -> Prepare:
     def prepare(step: dg.AssetExecutionContext | None, context: Any) -> TurnIntoEvents:
+        (key,) = current_keys_by_output(step).values() or [declaration.asset_key]
+        keyed = replace(declaration, asset_key=key)
         if step is None:
             partition_key = partition_of_call(context, partitions_def)
-            writer = DirectWriter(declaration.asset_key, partition_key) if quarantine else None
+            writer = DirectWriter(key, partition_key) if quarantine else None
             surroundings = Surroundings(writer, partition_key)
-            return lambda returned: process(declaration, returned, surroundings)
-        # Dagster can give an asset another key after it is made (`load_assets_from_modules`).
-        keyed = replace(declaration, asset_key=step.asset_key)
-        surroundings = surroundings_of_step(
-            step, step.asset_key, declaration.rules, quarantine=quarantine
-        )
+        else:
+            surroundings = surroundings_of_step(step, key, declaration.rules, quarantine=quarantine)
         return lambda returned: process(keyed, returned, surroundings)
 
     return prepare

@@ -24,6 +24,7 @@ from dagster_dataframely._compute import (
     Prepare,
     TurnIntoEvents,
     build_compute,
+    current_keys_by_output,
     partition_of_call,
     surroundings_of_step,
 )
@@ -34,7 +35,6 @@ from dagster_dataframely._rules import reject_unknown_columns
 from dagster_dataframely._settings import SETTINGS, QuarantineLayout, SettingArguments, Settings
 from dagster_dataframely._severities import Severity
 from dagster_dataframely._typed_inputs import typed_ins
-from dagster_dataframely._upstream import keys_by_output
 from dagster_dataframely._writers import DirectWriter
 from dagster_dataframely.errors import InvalidArgumentError
 
@@ -287,8 +287,7 @@ def _prepare(
     quarantine: bool,
 ) -> Prepare:
     def prepare(step: dg.AssetExecutionContext | None, context: Any) -> TurnIntoEvents:
-        # Dagster can give assets other keys after they are made (`load_assets_from_modules`).
-        keys = {} if step is None else keys_by_output(step)
+        keys = current_keys_by_output(step)
         partition_key = partition_of_call(context, partitions_def) if step is None else None
         ready: dict[str, Member] = {}
         for member, declared in members.items():

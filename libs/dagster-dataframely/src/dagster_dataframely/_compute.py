@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any
 
 import dagster as dg
@@ -10,7 +10,13 @@ import dagster as dg
 from dagster_dataframely._declaration import AssetYield, Surroundings
 from dagster_dataframely._handover import refuse_declared
 from dagster_dataframely._rules import SchemaRules
-from dagster_dataframely._upstream import current_step, get_type_hints, has_context
+from dagster_dataframely._upstream import (
+    current_step,
+    get_type_hints,
+    has_context,
+    is_partitioned,
+    keys_by_output,
+)
 from dagster_dataframely._writers import delegating_writer, direct_call
 
 Function = Callable[..., Any]
@@ -79,13 +85,26 @@ def _with_context(function: Function) -> inspect.Signature:
     )
 
 
+def current_keys_by_output(step: dg.AssetExecutionContext | None) -> Mapping[str, dg.AssetKey]:
+    """The keys now of a definition's assets, as far as a step or a direct invocation tells.
+
+    Dagster can give assets other keys after they are made (`load_assets_from_modules`).
+    """
+    if step is not None:
+        return keys_by_output(step)
+    call = direct_call.get()
+    return {} if call is None else call.keys
+
+
 def surroundings_of_step(
     step: dg.AssetExecutionContext, asset_key: dg.AssetKey, rules: SchemaRules, *, quarantine: bool
 ) -> Surroundings:
     """What a run brings for one of the assets of its step; what cannot work raises here."""
     refuse_declared(step, asset_key, rules)
     writer = delegating_writer(step, asset_key) if quarantine else None
-    partition_key = step.partition_key if step.has_partition_key else None
+    partition_key = None
+    if step.has_partition_key and is_partitioned(step, asset_key):
+        partition_key = step.partition_key
     return Surroundings.of_step(step, asset_key, writer, partition_key)
 
 

@@ -12,6 +12,7 @@ from dagster_dataframely._handover import HandOver, choose_hand_over, takes_list
 from dagster_dataframely._ranges import PartitionRange
 from dagster_dataframely._rules import SchemaRules
 from dagster_dataframely._settings import Settings
+from dagster_dataframely._upstream import is_partitioned
 from dagster_dataframely._validation import Verdict
 from dagster_dataframely._writers import QuarantineWriter
 
@@ -80,14 +81,13 @@ class Surroundings:
         partition_key: str | None,
     ) -> "Surroundings":
         """What a run brings for one of the assets of its step."""
+        has_range = step.has_partition_key_range and is_partitioned(step, asset_key)
         return cls(
             writer=writer,
             partition_key=partition_key,
             hand_over=choose_hand_over(step, asset_key),
             lists=takes_lists(step, asset_key),
             run_id=step.run.run_id,
-            partition_range=PartitionRange(step, asset_key)
-            if step.has_partition_key_range
-            else None,
+            partition_range=PartitionRange(step, asset_key) if has_range else None,
             log=step.log.info,
         )

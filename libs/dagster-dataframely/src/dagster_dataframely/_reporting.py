@@ -23,6 +23,7 @@ from dagster_dataframely._materialization import (
 from dagster_dataframely._rules import Rule
 from dagster_dataframely._upstream import (
     current_run_context,
+    is_partitioned,
     latest_materialization,
     rewriting_manager_metadata,
 )
@@ -127,8 +128,7 @@ def _earlier(judged: Judged) -> dg.AssetMaterialization | None:
     context = current_run_context(asset_key)
     if context is None or surroundings.partition_range is not None:
         return None
-    is_partitioned = context.assets_def.partitions_def is not None
-    partition_key = surroundings.partition_key if is_partitioned else None
+    partition_key = surroundings.partition_key if is_partitioned(context, asset_key) else None
     record = latest_materialization(context.instance, asset_key, partition_key)
     return None if record is None else record.asset_materialization
 

@@ -35,6 +35,7 @@ __all__ = [
     "evaluation_of_partition",
     "get_type_hints",
     "has_context",
+    "is_partitioned",
     "keys_by_output",
     "latest_materialization",
     "load_through_bound_manager",
@@ -113,6 +114,14 @@ def _current_context() -> dg.AssetExecutionContext | None:
 def keys_by_output(context: dg.AssetExecutionContext) -> Mapping[str, dg.AssetKey]:
     """The keys of the assets that the running step computes, by the names of their outputs."""
     return context.op_execution_context.assets_def.keys_by_output_name
+
+
+def is_partitioned(context: dg.AssetExecutionContext, asset_key: dg.AssetKey) -> bool:
+    """Whether an asset of the running step has partitions; a run that has some tells nothing of it.
+
+    The run may be about other assets' partitions.
+    """
+    return context.assets_def.specs_by_key[asset_key].partitions_def is not None
 
 
 def materializable_keys(context: dg.AssetExecutionContext) -> frozenset[dg.AssetKey]:

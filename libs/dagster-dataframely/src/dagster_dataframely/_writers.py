@@ -1,6 +1,6 @@
 """What stores error rows: a file, the result of a test, or the IO manager of the running asset."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -13,6 +13,7 @@ from upath import UPath
 from dagster_dataframely import _names
 from dagster_dataframely._settings import quarantine_dir
 from dagster_dataframely._upstream import (
+    is_partitioned,
     materializable_keys,
     stored_output,
     write_through_bound_manager,
@@ -46,6 +47,8 @@ class ClearingWriter(QuarantineWriter, Protocol):
 class DirectCall:
     """A direct invocation by `dd.testing.invoke`."""
 
+    keys: Mapping[str, dg.AssetKey]
+    """The keys of the definition's assets by output; they may not be those it was declared with."""
     partition_key: str | None
     capture: Callable[[dg.AssetKey, pl.DataFrame], None]
     """Takes the error rows of an asset, in place of a directory."""
@@ -170,9 +173,9 @@ class DelegatingWriter:
             # A database takes the values by position.
             frame = frame.select(stored.columns)
         metadata = write_through_bound_manager(self.context, self.asset_key, self.key, frame)
-        partition = (
-            f" (partition {self.context.partition_key})" if self.context.has_partition_key else ""
-        )
+        partition = ""
+        if self.context.has_partition_key and is_partitioned(self.context, self.asset_key):
+            partition = f" (partition {self.context.partition_key})"
         path = metadata.get("path")
         where = f" at {path.value}" if path is not None else ""
         return f"{key}{partition}{where}"

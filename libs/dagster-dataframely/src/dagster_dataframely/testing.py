@@ -170,7 +170,7 @@ def _invoke(
     context = dg.build_asset_context(
         partition_key=partition_key, resources=dict(resources) if resources else None
     )
-    token = direct_call.set(DirectCall(partition_key, capture))
+    token = direct_call.set(DirectCall(asset.keys_by_output_name, partition_key, capture))
     try:
         for event in _events(asset(context, *args, **kwargs)):
             result = results[cast("dg.AssetKey", event.asset_key)]
