@@ -2,9 +2,10 @@
 
 import datetime as dt
 import traceback
+import typing
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import dataframely as dy
@@ -13,6 +14,9 @@ import pytest
 
 import dagster_dataframely as dd
 from dagster_dataframely.errors import InvalidSettingError
+
+if TYPE_CHECKING:
+    from conftest import Store
 
 PII = {"pii": True}
 
@@ -373,3 +377,139 @@ def test_a_managers_table_without_the_redacted_columns_is_left_out(redact: Any) 
             assert metadata["columns"].value == "Left out, since columns are redacted."
         else:
             assert records(metadata["columns"].value)[0] == {"column": "email", "first": "canary"}
+
+
+class Account(dy.Schema):
+    """Its number is personal, and stored as text."""
+
+    id = dy.Int64(primary_key=True)
+    number = dy.Int64(metadata=PII)
+
+
+class Accounts(dy.Collection):
+    accounts: dy.LazyFrame[Account]
+
+    @dy.filter()
+    def known(self) -> pl.LazyFrame:
+        return self.accounts.filter(pl.col("number") > 0)
+
+
+def rules_of(asset: dg.AssetsDefinition) -> dg.AssetChecksDefinition:
+    return dd.build_rule_checks(Account, asset=asset, cast=True)
+
+
+def filters_of(asset: dg.AssetsDefinition) -> dg.AssetChecksDefinition:
+    return dd.build_collection_checks(Accounts, members={"accounts": asset}, cast=True)
+
+
+@pytest.mark.parametrize("manager", MANAGERS)
+@pytest.mark.parametrize("checks_of", [rules_of, filters_of])
+@pytest.mark.parametrize("number", ["12", "canary"])
+def test_a_value_that_is_not_cast_is_not_shown(
+    store: "Store",
+    tmp_path: Path,
+    manager: Callable[[Path], Any],
+    checks_of: Callable[[dg.AssetsDefinition], dg.AssetChecksDefinition],
+    number: str,
+) -> None:
+    @dg.asset
+    def accounts() -> pl.DataFrame:
+        return pl.DataFrame({"id": [1], "number": [number]})
+
+    store.resources = {"io_manager": manager(tmp_path)}
+    result = store.materialize(accounts, checks_of(accounts))
+    assert result.success is (number == "12")
+    events = [
+        dg.serialize_value(entry)
+        for entry in store.instance.all_logs(result.run_id)
+        if entry.step_key != "accounts"  # The managers of dagster-polars record its rows.
+    ]
+    assert [(text, found(text)) for text in events if found(text)] == []
+    if not result.success:
+        message = "conversion to Int64 failed in column 'number', which is redacted"
+        assert any(message in text for text in events)
+
+
+class Anything(dy.Schema):
+    """What the column holds, only a frame says."""
+
+    value = dy.Any(metadata=typing.cast("Any", PII))
+
+
+def categories(*values: str) -> pl.DataFrame:
+    return pl.DataFrame({"value": pl.Series(values, dtype=pl.Enum(values))})
+
+
+@pytest.mark.io_managers
+def test_what_a_manager_says_of_a_redacted_columns_dtype_is_its_name(tmp_path: Path) -> None:
+    anything = dd.asset(Anything, name="anything")(lambda: categories("canary"))
+    for metadata in recorded(parquet(tmp_path), anything):
+        (column,) = metadata["table"].schema.columns
+        assert (column.name, column.type) == ("value", "Enum")
+
+
+class Describing(dg.InMemoryIOManager):
+    """Describes the columns in its own words."""
+
+    def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
+        super().handle_output(context, obj)
+        columns = [dg.TableColumn(name, str(dtype)) for name, dtype in obj.schema.items()]
+        said = dg.TableSchema(columns)
+        context.add_output_metadata({"raw": said, "wrapped": dg.MetadataValue.table_schema(said)})
+
+
+class Open(dy.Schema):
+    """The same, and not marked."""
+
+    value = dy.Any()
+
+
+@pytest.mark.parametrize(
+    ("schema", "dtype"), [(Anything, "Enum"), (Open, "Enum(categories=['canary'])")]
+)
+def test_columns_that_a_manager_describes_are_redacted_too(
+    schema: type[dy.Schema], dtype: str
+) -> None:
+    anything = dd.asset(schema, name="anything")(lambda: categories("canary"))
+    describing: Any = Describing
+    for metadata in recorded(describing(), anything):
+        for key in ("raw", "wrapped"):
+            (column,) = metadata[key].schema.columns
+            assert (column.name, column.type) == ("value", dtype)
+
+
+class Named(dy.Schema):
+    value = dy.String()
+
+
+@pytest.mark.parametrize("hint", [dy.DataFrame[Named], dict[str, dy.LazyFrame[Named]], None])
+@pytest.mark.parametrize("redact", ["argument", "variable"])
+def test_an_input_is_redacted_as_its_asset_is(
+    instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, hint: Any, redact: str
+) -> None:
+    arguments: dict[str, Any] = {}
+    if redact == "variable" or hint is None:
+        monkeypatch.setenv("DAGSTER_DATAFRAMELY_REDACT", "value")
+    else:
+        arguments = {"redact": ["value"]}
+
+    @dg.asset
+    def raw() -> Any:
+        frame = categories("canary")
+        return {"a": frame.lazy()} if typing.get_origin(hint) is dict else frame
+
+    def named(raw: Any) -> Any:
+        return raw
+
+    named.__annotations__["raw"] = hint or Any
+    ins = {"raw": dg.AssetIn(dagster_type=dd.dagster_type(Named))} if hint is None else None
+    asset = dd.asset(Named, ins=ins, **arguments)(named)
+    result = dg.materialize(
+        [raw, asset],
+        instance=instance,
+        resources={"io_manager": dg.mem_io_manager},
+        raise_on_error=False,
+    )
+    assert not result.success
+    events = [dg.serialize_value(entry) for entry in instance.all_logs(result.run_id)]
+    assert [(text, found(text)) for text in events if found(text)] == []

@@ -152,7 +152,7 @@ def asset(
         definition: dg.AssetsDefinition = dg.asset(
             **{
                 **given,
-                "ins": typed_ins(function, given.get("ins")),
+                "ins": typed_ins(function, given.get("ins"), settings.redact),
                 "metadata": metadata_of(
                     given.get("metadata"), declaration, quarantine=has_quarantine
                 ),

@@ -201,7 +201,7 @@ def collection_asset(
                     member: build_out(rules, member, declared, quarantine=has_quarantine)
                     for member, declared in members.items()
                 },
-                "ins": typed_ins(function, given.get("ins")),
+                "ins": typed_ins(function, given.get("ins"), settings.redact),
                 "check_specs": [
                     spec
                     for declared in members.values()

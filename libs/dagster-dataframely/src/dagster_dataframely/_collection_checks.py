@@ -22,6 +22,7 @@ from dagster_dataframely._stored import (
     CheckArguments,
     CheckYield,
     StoredAsset,
+    cast_stored,
     describe_stored,
     key_of,
     materialized_partitions,
@@ -288,8 +289,7 @@ class _Run:
         """One stored table with the columns of the member's schema."""
         member = self.members[name]
         frame = read_stored(self.context, member.asset_key, partition_key)
-        if self.cast and member.rules.is_castable(frame.collect_schema()):
-            frame = member.rules.schema.cast(frame)
+        frame = cast_stored(frame, member.rules) if self.cast else frame
         if not check_columns(member, frame).passed:
             raise column_schema_error(member, frame, stored=True)
         return frame.lazy().select(member.rules.column_names)

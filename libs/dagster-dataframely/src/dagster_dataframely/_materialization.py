@@ -12,7 +12,14 @@ from dagster_dataframely._report import count_failures, read_earlier, write_repo
 from dagster_dataframely._rules import SchemaRules
 from dagster_dataframely._settings import Settings
 from dagster_dataframely._statistics import describe_families
-from dagster_dataframely._tables import Table, fit_tables, given_table, rows_table, sample_table
+from dagster_dataframely._tables import (
+    Table,
+    fit_tables,
+    given_schema,
+    given_table,
+    rows_table,
+    sample_table,
+)
 from dagster_dataframely._validation import Verdict, rule_combinations
 
 
@@ -55,6 +62,9 @@ def fit_manager_metadata(
                 tables[key] = given_table(value, rules.redacted)
             else:
                 kept[key] = "Left out, since columns are redacted."
+        elif isinstance(value, (dg.TableSchema, dg.TableSchemaMetadataValue)):
+            schema = value if isinstance(value, dg.TableSchema) else value.schema
+            kept[key] = given_schema(schema, rules.redacted)
     return {**kept, **fit_tables(tables, settings.max_metadata_bytes // 8 // copies)}
 
 

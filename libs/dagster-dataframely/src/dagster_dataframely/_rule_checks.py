@@ -20,6 +20,7 @@ from dagster_dataframely._stored import (
     CheckArguments,
     CheckYield,
     Frame,
+    cast_stored,
     describe_stored,
     read_stored,
     report,
@@ -124,8 +125,7 @@ def build_rule_checks(
         def evaluate(partition_key: str | None, partitions: int) -> Iterator[dg.AssetCheckResult]:
             declaration = replace(declared, asset_key=key, settings=settings.shared(partitions))
             frame = read_stored(context, key, partition_key)
-            if cast and rules.is_castable(frame.collect_schema()):
-                frame = schema.cast(frame)
+            frame = cast_stored(frame, rules) if cast else frame
             surroundings = Surroundings(log=context.log.info)
             for result in _evaluate_some(declaration, frame, wanted, surroundings):
                 yield result._replace(check_name=rename(result.check_name or ""))

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypedDict, cast
 
@@ -10,6 +11,7 @@ import polars as pl
 
 from dagster_dataframely import _names
 from dagster_dataframely._names import CoercibleToAssetKey
+from dagster_dataframely._rules import SchemaRules
 from dagster_dataframely._upstream import (
     evaluation_of_partition,
     latest_materialization,
@@ -85,6 +87,30 @@ def read_stored(
     if not isinstance(loaded, (pl.DataFrame, pl.LazyFrame)):
         raise AssetReadError(key.to_user_string(), type_name(loaded))
     return loaded
+
+
+def cast_stored(frame: Frame, rules: SchemaRules) -> Frame:
+    """A stored table with the dtypes of its schema, where Polars casts the ones it has.
+
+    What Polars says of a value that it cannot cast shows it, so redacted columns are cast before.
+    """
+    found = frame.collect_schema()
+    if not rules.is_castable(found):
+        return frame
+    hidden = [m.column for m in rules.mismatches(found) if m.column in rules.redacted]
+    frame = frame.with_columns(_cast_unseen(rules.columns[name].dtype, name) for name in hidden)
+    return rules.schema.cast(frame)
+
+
+def _cast_unseen(dtype: pl.DataType, name: str) -> pl.Expr:
+    def cast(batch: pl.Series) -> pl.Series:
+        with suppress(pl.exceptions.PolarsError):
+            return batch.cast(dtype)
+        # Not within the `except` of the other error, which would be stored with this one.
+        message = f"conversion to {dtype.base_type()} failed in column {name!r}, which is redacted"
+        raise pl.exceptions.InvalidOperationError(message)
+
+    return pl.col(name).map_batches(cast, return_dtype=dtype, is_elementwise=True)
 
 
 def report(

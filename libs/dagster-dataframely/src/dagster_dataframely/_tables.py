@@ -208,7 +208,22 @@ def given_table(value: dg.TableMetadataValue, redacted: Collection[str]) -> Tabl
         ]
         for record in value.records
     ]
-    return Table([(column.name, column.type) for column in value.schema.columns], rows)
+    schema = given_schema(value.schema, redacted)
+    return Table([(column.name, column.type) for column in schema.columns], rows)
+
+
+def given_schema(schema: dg.TableSchema, redacted: Collection[str]) -> dg.TableSchema:
+    """Columns that something else describes, without what is inside the dtypes of redacted ones.
+
+    It can be values: an Enum's are its categories.
+    """
+    columns = [
+        dg.TableColumn(column.name, column.type.partition("(")[0])
+        if column.name in redacted
+        else column
+        for column in schema.columns
+    ]
+    return dg.TableSchema(columns, schema.constraints)
 
 
 def fit_tables[Key](tables: Mapping[Key, Table], room: int) -> dict[Key, dg.MetadataValue[Any]]:

@@ -2,7 +2,7 @@
 
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import dagster as dg
@@ -10,6 +10,7 @@ import dataframely as dy
 import polars as pl
 
 from dagster_dataframely._rules import SchemaRules, read_schema
+from dagster_dataframely._settings import Settings
 from dagster_dataframely._upstream import get_type_hints
 from dagster_dataframely.errors import ColumnMismatch
 
@@ -54,19 +55,21 @@ def dagster_type(schema: type[dy.Schema], *, lazy: bool = False) -> dg.DagsterTy
         ```
     """
     frame_type = pl.LazyFrame if lazy else pl.DataFrame
-    return _build_type(read_schema(schema), frame_type, frame_type)
+    rules = read_schema(schema, redact=Settings.resolve({}).redact)
+    return _build_type(rules, frame_type, frame_type)
 
 
 def typed_ins(
-    function: Callable[..., Any], ins: Mapping[str, dg.AssetIn] | None
+    function: Callable[..., Any], ins: Mapping[str, dg.AssetIn] | None, redact: Collection[str]
 ) -> dict[str, dg.AssetIn]:
     """The function's inputs, with a Dagster type for each parameter that names a schema.
 
-    Annotations are resolved as Dagster resolves them, with its own error where that fails.
+    Columns to redact are redacted in every input. Annotations are resolved as Dagster resolves them,
+    with its own error where that fails.
     """
     typed = dict(ins or {})
     for name, hint in get_type_hints(function).items():
-        input_type = _input_type(hint) if name != "return" else None
+        input_type = _input_type(hint, redact) if name != "return" else None
         given = typed.get(name, dg.AssetIn())
         if input_type is not None and not isinstance(given.dagster_type, dg.DagsterType):
             typed[name] = given._replace(dagster_type=input_type)
@@ -104,17 +107,18 @@ def _without_none(hint: Any) -> Any:
     return others[0] if is_union and len(others) == 1 else hint
 
 
-def _input_type(hint: Any) -> dg.DagsterType | None:
+def _input_type(hint: Any, redact: Collection[str]) -> dg.DagsterType | None:
     """The type for an annotation that is a typed frame or a dictionary of them, else `None`."""
     arguments = typing.get_args(hint)
     if (frame_type := _FRAMES.get(typing.get_origin(hint))) is not None:
-        return _build_type(read_schema(arguments[0]), frame_type, frame_type)
+        rules = read_schema(arguments[0], redact=redact)
+        return _build_type(rules, frame_type, frame_type)
     if typing.get_origin(hint) is dict:
         key_type, value_hint = arguments
         if (frame_type := _FRAMES.get(typing.get_origin(value_hint))) is not None:
             (schema,) = typing.get_args(value_hint)
             python_type = dict.__class_getitem__((key_type, frame_type))
-            return _build_type(read_schema(schema), frame_type, python_type)
+            return _build_type(read_schema(schema, redact=redact), frame_type, python_type)
     return None
 
 
