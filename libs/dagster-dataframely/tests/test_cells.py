@@ -34,6 +34,36 @@ VALUES: dict[str, tuple[pl.Series, list[object]]] = {
     "string": (pl.Series(["ü|`<b>", ""]), ["ü|`<b>", ""]),
     "date": (pl.Series([dt.date(2026, 1, 2)]), ["2026-01-02"]),
     "date beyond Python": (pl.Series([3_000_000], dtype=pl.Int32).cast(pl.Date), ["+10183-09-21"]),
+    "dates that Polars cannot print": (
+        pl.Series([95_026_236, 95_026_237, None, -96_465_293], dtype=pl.Int32).cast(pl.Date),
+        ["+262142-12-31", "95026237 days", None, "-96465293 days"],
+    ),
+    "the infinities of DuckDB": (
+        pl.Series([2**63 - 1, 1, None, 1 - 2**63]).cast(pl.Datetime("us")),
+        ["9223372036854775807 us", "1970-01-01 00:00:00.000001", None, "-9223372036854775807 us"],
+    ),
+    "the last moment that Polars prints, and the next": (
+        pl.Series([8_210_266_876_799_999, 8_210_266_876_800_000])
+        .cast(pl.Datetime("ms", "Pacific/Kiritimati")),
+        ["+262143-01-01 13:59:59.999+14:00", "8210266876800000 ms"],
+    ),
+    "the first moment that Polars prints, and the one before": (
+        pl.Series([-8_334_601_228_800_000, -8_334_601_228_800_001])
+        .cast(pl.Datetime("ms", "Etc/GMT+12")),
+        ["-262144-12-31 12:00:00.000-12:00", "-8334601228800001 ms"],
+    ),
+    "all nanoseconds": (
+        pl.Series([2**63 - 1, -(2**63)]).cast(pl.Datetime("ns")),
+        ["2262-04-11 23:47:16.854775807", "1677-09-21 00:12:43.145224192"],
+    ),
+    "the longest duration": (
+        pl.Series([2**63 - 1]).cast(pl.Duration("us")), ["106751991d 4h 54s 775807\u00b5s"],
+    ),
+    "infinities inside": (
+        pl.Series([[{"to": 2**63 - 1}, {"to": 0}]])
+        .cast(pl.List(pl.Struct({"to": pl.Datetime("us")}))),
+        ['[{"to": "9223372036854775807 us"}, {"to": "1970-01-01 00:00:00.000000"}]'],
+    ),
     "time": (pl.Series([1], dtype=pl.Int64).cast(pl.Time), ["00:00:00.000000001"]),
     "datetime with a zone": (
         pl.Series([dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC)]).dt.convert_time_zone("Europe/Paris"),

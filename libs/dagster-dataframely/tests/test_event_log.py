@@ -90,6 +90,43 @@ def test_every_event_is_strict_json_and_every_dtype_survives(granularity: Any, e
     assert any("18446744073709551615" in text for text in stored)
 
 
+class Prices(dy.Schema):
+    """Valid from one moment to another, which may be DuckDB's `infinity`."""
+
+    id = dy.Int64()
+    start = dy.Date()
+    end = dy.Datetime(unique=True, metadata=dd.severity(unique="warn"))
+
+
+@pytest.mark.parametrize("engine", ["in-memory", "streaming"])
+def test_moments_that_polars_cannot_print_are_shown_as_they_are_stored(engine: Any) -> None:
+    first, last = -(2**31) + 1, 2**63 - 1
+    frame = pl.DataFrame(
+        {"id": [1, 2], "start": [first, 0], "end": [last, last]},
+        schema=Prices.create_empty().schema,
+    )
+
+    @dd.asset(Prices, engine=engine)
+    def prices() -> pl.DataFrame:
+        return frame
+
+    result = dg.materialize([prices], resources={"io_manager": dg.mem_io_manager})
+    assert_frame_equal(result.output_for_node("prices"), frame)
+    (materialized,) = result.asset_materializations_for_node("prices")
+    evaluated = {check.check_name: check for check in result.get_asset_check_evaluations()}
+    tables: dict[str, Any] = {**materialized.metadata, **evaluated["dy_rule__end__unique"].metadata}
+    assert [record.data for record in tables["dataframely/valid_sample"].records] == [
+        {"id": 1, "start": f"{first} days", "end": f"{last} us"},
+        {"id": 2, "start": "1970-01-01", "end": f"{last} us"},
+    ]
+    assert [record.data for record in tables["dataframely/valid_stats/temporal"].records] == [
+        {"column": "start", "count": 2, "nulls": 0, "min": f"{first} days", "max": "1970-01-01"},
+        {"column": "end", "count": 2, "nulls": 0, "min": f"{last} us", "max": f"{last} us"},
+    ]
+    (duplicated,) = tables["dy_duplicated_sample"].records
+    assert duplicated.data == {"end": f"{last} us", "dy_rows": 2}
+
+
 def deep(levels: int) -> tuple[dy.Column, Any]:
     """A struct in a struct in a struct, and so on, around a long text."""
     if levels == 0:

@@ -58,6 +58,13 @@ CHANGES: dict[str, tuple[list[Any], pl.DataType | None, dy.Column, int, str]] = 
     "decimals": ([Decimal("1.25"), Decimal("1.20")], None, dy.Decimal(10, 1), 1, "1.25"),
     "microseconds": ([NOON.replace(microsecond=1)], None, dy.Datetime(time_unit="ms"), 1, "…"),
     "hours": ([dt.datetime(2024, 7, 1), NOON], None, dy.Date(), 1, "2024-07-01 12:00:00.000000"),
+    "the infinity of DuckDB": (
+        [2**63 - 1],
+        pl.Datetime("us"),
+        dy.Datetime(time_unit="ns"),
+        1,
+        "9223372036854775807 us",
+    ),
     "in a list": ([[1.0], [2.5, 3.5]], None, dy.List(dy.Int8()), 1, "[2.5, 3.5]"),
     "a field too many": ([{"a": 1, "b": 2}], None, dy.Struct({"a": dy.Int64()}), 1, "…"),
     "personal data": (["a@example.com"], None, dy.Int64(**PII), 1, "redacted"),

@@ -18,15 +18,20 @@ REDACTED = "redacted"
 _MAX_EXACT_INT = 2**53 - 1
 """Larger whole numbers lose digits where JSON is read as doubles, as in the Dagster UI."""
 
+_FIRST_DAY, _LAST_DAY = -96_465_292, 95_026_236
+"""From 1970, the days that Polars prints; at others, as DuckDB's `infinity`, it panics (1.35 to 2.1)."""
+_PER_DAY = {"days": 1, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
 
 def render_series(series: pl.Series) -> list[Cell]:
     """Every value of a series; dates and times as Polars prints them.
 
-    Python's own dates end at year 9999 and its times at microseconds; Polars' do not. Of a long value
-    only the beginning is rendered, whether it is text, bytes or nested.
+    Python's own dates end at year 9999 and its times at microseconds; Polars' do not. Those that Polars
+    cannot print are what it stores, with the unit. Of a long value only the beginning is rendered,
+    whether it is text, bytes or nested.
     """
     if series.dtype in (pl.Date, pl.Time, pl.Datetime):
-        return series.dt.to_string("iso").to_list()
+        return _render_times(series)
     if series.dtype == pl.Duration:
         return series.dt.to_string("polars").to_list()
     if series.dtype in (pl.String, pl.Categorical, pl.Enum):
@@ -62,6 +67,17 @@ def render_cell(value: Any) -> Cell:
 def render_dtype(dtype: pl.DataType, *, redacted: bool = False) -> str:
     """A dtype as Polars prints it; without what is inside, such as an Enum's values, if redacted."""
     return str(dtype.base_type()) if redacted else str(render_cell(str(dtype)))
+
+
+def _render_times(series: pl.Series) -> list[Cell]:
+    unit = "days" if series.dtype == pl.Date else getattr(series.dtype, "time_unit", "ns")
+    stored = series.to_physical()
+    can_print = (stored // _PER_DAY[unit]).is_between(_FIRST_DAY, _LAST_DAY)
+    printed = series.zip_with(can_print, series.clear(1)).dt.to_string("iso")
+    return [
+        f"{number} {unit}" if text is None and number is not None else text
+        for text, number in zip(printed, stored, strict=True)
+    ]
 
 
 def _render_texts(series: pl.Series) -> list[Cell]:
