@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import datetime as dt
 import functools
+import gzip
 import re
 import runpy
 import sys
@@ -172,6 +173,21 @@ def test_dtypes_of_a_csv_file_fit_every_row(
         "d": dy.Int64,
     }
     assert isinstance(schema_of(printed(path, "--rows", 5)).columns()["a"], dy.Int64)
+
+
+@pytest.mark.parametrize("name", ["day[1]", "day*", "day?"])
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".csv.gz"])
+def test_a_file_whose_name_could_be_a_pattern(
+    tmp_path: Path, printed: Run, name: str, suffix: str
+) -> None:
+    path = tmp_path / f"{name}{suffix}"
+    if suffix == ".parquet":
+        written(pl.DataFrame({"found": [1]}), path)
+    else:
+        text = b"found\n1\n"
+        path.write_bytes(gzip.compress(text) if suffix == ".csv.gz" else text)
+    (tmp_path / f"day1{suffix}").write_bytes(b"The pattern would find this.")
+    assert list(schema_of(printed(path)).columns()) == ["found"]
 
 
 def test_only_the_first_rows(tmp_path: Path, printed: Run) -> None:
@@ -345,6 +361,13 @@ def test_quoted_text_in_a_duckdb_type_is_no_type(warehouse: Path, printed: Run) 
         "kind": dy.Categorical,
         "paid": dy.Decimal,
     }
+
+
+@duckdb
+@pytest.mark.parametrize("name", ["shop[1]", "shop*", "shop?"])
+def test_a_database_whose_name_could_be_a_pattern(warehouse: Path, printed: Run, name: str) -> None:
+    path = warehouse.rename(warehouse.with_name(f"{name}.duckdb"))
+    assert f"of {name}.duckdb: 2 rows" in printed(path, "--table", "customers")
 
 
 @duckdb

@@ -137,6 +137,17 @@ def test_staging_is_there_only_while_the_plan_runs(execute: "Execute", staging: 
     assert list(staging.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["job[1]", "job*", "job?"])
+def test_staging_goes_to_a_directory_whose_name_could_be_a_pattern(
+    execute: "Execute", staging: Path, name: str
+) -> None:
+    directory = staging / name
+    directory.mkdir()
+    outcome = execute(declare(CLEAN.lazy(), temp_dir=directory))
+    outcome.assert_stored(table=CLEAN, quarantine=None)
+    assert list(directory.iterdir()) == []
+
+
 def test_staging_goes_to_the_systems_temp_directory(execute: "Execute", system_temp: Path) -> None:
     seen: list[list[str]] = []
 

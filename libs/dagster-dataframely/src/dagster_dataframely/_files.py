@@ -87,7 +87,7 @@ def open_table(path: Path, options: Options) -> Table:
 
 
 def _open_parquet(path: Path, options: Options) -> Table:
-    frame = pl.scan_parquet(path, n_rows=options.rows)
+    frame = pl.scan_parquet(path, n_rows=options.rows, glob=False)
     rows = options.limit(frame.select(pl.len()).collect().item())
     batches = functools.partial(read_batches, frame, rows)
     return Table(frame.collect_schema(), rows, batches, path.stem, path.name)
@@ -101,6 +101,7 @@ def _open_csv(path: Path, options: Options) -> Table:
         null_values=list(options.nulls) or None,
         n_rows=options.rows,
         try_parse_dates=True,
+        glob=False,
     )
     # `infer_schema_length=None` takes minutes for a GB (1.44).
     frame = _fit(scan, scan(infer_schema_length=_DTYPE_ROWS).collect_schema())

@@ -57,7 +57,7 @@ def stage_rows(plan: pl.LazyFrame, folder: Path, log: Callable[[str], None]) -> 
         if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error):
             raise StagingError(str(folder.parent)) from error
         raise
-    rows = pl.scan_parquet(path)
+    rows = pl.scan_parquet(path, glob=False)
     log(
         f"Staged {rows.select(pl.len()).collect().item():,} rows, {path.stat().st_size:,} bytes, "
         f"in {time.monotonic() - start:.1f} s."
