@@ -205,6 +205,23 @@ def test_no_values_where_none_are_wanted(tmp_path: Path, printed: Run) -> None:
     assert "2026" not in printed(path, "--no-ranges")
 
 
+@pytest.mark.parametrize(
+    ("name", "class_name"),
+    [
+        ("raw-orders_2024", "RawOrders2024"),
+        ("2024", "Table2024"),
+        ("none", "TableNone"),
+        ("True", "TableTrue"),
+        ("class", "Class"),
+    ],
+)
+def test_the_class_is_named_after_the_file(
+    tmp_path: Path, printed: Run, name: str, class_name: str
+) -> None:
+    path = written(ORDERS, tmp_path / f"{name}.parquet")
+    assert schema_of(printed(path)).__name__ == class_name
+
+
 def test_a_name_for_the_class(tmp_path: Path, printed: Run) -> None:
     path = written(ORDERS, tmp_path / "orders.parquet")
     assert "class Sales(dy.Schema):\n" in printed(path, "--name", "Sales")
@@ -432,6 +449,8 @@ def test_a_file_other_than_duckdb_has_no_table(tmp_path: Path, refused: Run) -> 
         ("class", "class_"),
         ("dy", "dy_"),
         ("filter", "filter_"),
+        ("datetime", "datetime_"),
+        ("Decimal", "Decimal_"),
         ("__a", "a"),
         ("__init__", "init"),
         ("\N{LATIN SMALL LIGATURE FI}", "column"),
@@ -456,17 +475,27 @@ def test_each_attribute_is_there_once() -> None:
 
 def test_reserved_unnamed_and_unknown_columns_have_a_comment() -> None:
     frame = pl.DataFrame(
-        {"dy_a": ["x"], "": [1], "big": [1], "bigs": [[1]]},
-        schema={"dy_a": pl.String, "": pl.Int64, "big": pl.Int128, "bigs": pl.Array(pl.Int128, 1)},
+        {"dy_a": ["x"], "": [1], "^a$": [None], "big": [1], "bigs": [[1]], "field": [[{"*": 1}]]},
+        schema={
+            "dy_a": pl.String,
+            "": pl.Int64,
+            "^a$": pl.Date,
+            "big": pl.Int128,
+            "bigs": pl.Array(pl.Int128, 1),
+            "field": pl.List(pl.Struct({"*": pl.Int64})),
+        },
     )
     assert columns_of(frame) == [
         "    # Rename it: dd.asset keeps names that begin with `dy_`.",
         "dy_a = dy.String()",
         "# Left out, since no schema can declare it: '', Int64.",
+        "# Left out, since no schema can declare it: '^a$', Date.",
         "# dy.Any stands for what Dataframely has no column for: Int128.",
         "big = dy.Any()",
         "# dy.Any stands for what Dataframely has no column for: Array(Int128, shape=(1,)).",
         "bigs = dy.Any()",
+        "# dy.Any stands for what Dataframely has no column for: List(Struct({'*': Int64})).",
+        "field = dy.List(dy.Any())",
     ]
 
 
@@ -593,6 +622,14 @@ def test_a_table_without_rows() -> None:
     assert schema_of(source_of(ORDERS.clear())).column_names() == ORDERS.columns
 
 
+def test_an_argument_can_follow_a_column_of_its_modules_name() -> None:
+    days = [dt.date(2026, 1, day) for day in (1, 2)]
+    frame = pl.DataFrame(
+        {"datetime": days, "Decimal": [1, 2], "day": days, "paid": [Decimal(1)] * 2}
+    )
+    assert schema_of(with_rules(source_of(frame))).column_names() == frame.columns
+
+
 # Keys.
 
 
@@ -675,7 +712,10 @@ def test_the_schema_of_the_examples_is_found_again() -> None:
 
 
 NAMES = st.text(max_size=12) | st.sampled_from(
-    ["class", "dy", "dy_x", "__x", "filter", "a b", "a_b", "a.b", "x" * 70, '"', "\n", "*"]
+    (
+        *("class", "dy", "dy_x", "__x", "filter", "datetime", "a b", "a_b", "a.b", "x" * 70),
+        *('"', "\n", "*", "^a$", "^.*$"),
+    )
 )
 
 

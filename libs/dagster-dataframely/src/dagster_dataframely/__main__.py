@@ -74,7 +74,8 @@ def _derive_class_name(name: str) -> str:
     """`raw-orders_2024` gives `RawOrders2024`."""
     words = re.findall(r"[A-Za-z0-9]+", name)
     joined = "".join(word[0].upper() + word[1:] for word in words)
-    return joined if joined[:1].isalpha() else f"Table{joined}"
+    can_be_name = joined[:1].isalpha() and not keyword.iskeyword(joined)
+    return joined if can_be_name else f"Table{joined}"
 
 
 def _count(text: str) -> int:

@@ -58,7 +58,8 @@ class Observed:
     def see(self, values: pl.Series) -> None:
         """Take more values into account."""
         self.nullable |= values.has_nulls()
-        values = values.drop_nulls()
+        # Polars takes the name of a series for a pattern, too (1.35 to 2.1).
+        values = values.alias("values").drop_nulls()
         if self.dtype.is_float():
             self.nan |= bool(values.is_nan().any())
             self.infinite |= bool(values.is_infinite().any())
@@ -180,8 +181,8 @@ def _may_be_key(name: str, seen: Observed) -> bool:
 def _parts(values: pl.Series) -> Iterator[tuple[str, pl.Series]]:
     """What is inside of values that are not null."""
     if isinstance(values.dtype, pl.Struct):
-        for name in values.struct.fields:
-            yield name, values.struct.field(name)
+        for part in values.struct.unnest():
+            yield part.name, part
     elif isinstance(values.dtype, (pl.List, pl.Array)):
         lists = values.arr.to_list() if isinstance(values.dtype, pl.Array) else values
         yield "", lists.filter(lists.list.len() > 0).explode(**_EMPTY_LISTS)

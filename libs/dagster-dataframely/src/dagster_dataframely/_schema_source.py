@@ -20,7 +20,7 @@ _WIDTH = 88
 """Ruff's default."""
 _LONGEST_ATTRIBUTE = 50
 """With a longer name ruff breaks a line in other ways than this module does."""
-_HIDDEN = {*dir(dy.Schema), "dy"}
+_HIDDEN = {*dir(dy.Schema), "dy", "datetime", "zoneinfo", "Decimal"}
 """What a column's attribute must not hide."""
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
@@ -109,6 +109,8 @@ def _column(seen: Observed) -> _Brackets:
     """A column's constructor, by Dataframely's own inference where nothing is inside of the dtype."""
     dtype = seen.dtype
     if isinstance(dtype, pl.Struct):
+        if not all(is_nameable(f.name) for f in dtype.fields):
+            return _Brackets("dy.Any(", ())
         fields = (
             _column(_inside(seen, f.name, f.dtype)).with_prefix(f"{_string(f.name)}: ")
             for f in dtype.fields
