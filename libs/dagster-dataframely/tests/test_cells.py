@@ -84,6 +84,11 @@ VALUES: dict[str, tuple[pl.Series, list[object]]] = {
         ]),
         ['{"when": "2026-01-02 00:00:00.000000", "who": {"name": "é", "cost": "1.10"}}', None],
     ),
+    "fields like patterns": (
+        pl.Series([{"^a$": dt.date(2026, 1, 2), "*": [dt.timedelta(1)], "^.*$": "x", "a": 1}]),
+        ['{"^a$": "2026-01-02", "*": ["1d"], "^.*$": "x", "a": 1}'],
+    ),
+    "a struct without fields": (pl.Series([{}], dtype=pl.Struct([])), ["{}"]),
     "nulls inside": (pl.Series([[{"a": None, "b": [None]}, None]]), [
         '[{"a": null, "b": [null]}, null]',
     ]),

@@ -112,9 +112,10 @@ def _pieces(series: pl.Series) -> Iterator[str]:
         yield json.dumps(cell, ensure_ascii=False, allow_nan=False)
     elif isinstance(series.dtype, pl.Struct):
         yield "{"
-        for number, field in enumerate(series.struct.fields):
-            yield f"{', ' if number else ''}{json.dumps(field, ensure_ascii=False)}: "
-            yield from _pieces(series.struct.field(field))
+        # By their names, Polars takes some fields for patterns (1.35 to 2.1).
+        for number, field in enumerate(series.struct.unnest()):
+            yield f"{', ' if number else ''}{json.dumps(field.name, ensure_ascii=False)}: "
+            yield from _pieces(field.alias("value"))
         yield "}"
     else:
         elements = series.item()
