@@ -50,6 +50,7 @@ WORST = {
     "setting": lambda: errors.InvalidSettingError(LONG, LONG, LONG, LONG),
     "severity": lambda: errors.InvalidSeverityError(LONG, LONG, LONG, list(MANY)),
     "severity value": lambda: errors.InvalidSeverityError(LONG, LONG, LONG, [LONG]),
+    "column": lambda: errors.InvalidColumnError(LONG, list(MANY)),
     "reserved": lambda: errors.ReservedColumnError(LONG, list(MANY)),
     "file": lambda: errors.UnreadableFileError(LONG, LONG),
     "collision": lambda: errors.CheckNameCollisionError(LONG, LONG, [LONG, LONG]),

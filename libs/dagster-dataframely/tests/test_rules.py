@@ -12,6 +12,7 @@ from dagster_dataframely.data import OrdersSchema
 from dagster_dataframely.errors import (
     CheckNameCollisionError,
     CollectionNotSupportedError,
+    InvalidColumnError,
     InvalidRuleError,
     InvalidSchemaError,
     InvalidSeverityError,
@@ -128,6 +129,29 @@ def test_two_rules_with_one_check_name_are_refused(
         read_schema(Clash)
     assert raised.value.names == (f"{first}|nullability", f"{second}|nullability")
     assert raised.value.check_name == check_name
+
+
+def test_columns_that_polars_cannot_name_are_refused() -> None:
+    class Patterns(dy.Schema):
+        one = dy.Int64(alias="^a.*$")
+        every = dy.Int64(alias="*")
+        nul = dy.Int64(alias="a\0b")
+        fine = dy.Int64(alias="^a")
+
+    with pytest.raises(InvalidColumnError, match=r"`'\^a\.\*\$'`, `'\*'`, `'a\\x00b'`\.") as raised:
+        read_schema(Patterns)
+    assert raised.value.schema == "Patterns"
+    assert raised.value.columns == ("^a.*$", "*", "a\0b")
+
+
+@pytest.mark.parametrize(("column", "check"), [("^a", "x$"), ("a", "x\0")])
+def test_a_rule_that_polars_cannot_name_is_refused(column: str, check: str) -> None:
+    class Named(dy.Schema):
+        one = dy.Int64(alias=column, check={check: lambda one: one > 0})
+
+    with pytest.raises(InvalidRuleError, match="Polars cannot use") as raised:
+        read_schema(Named)
+    assert raised.value.rule == f"{column}|check__{check}"
 
 
 def test_a_rule_without_cls_is_refused_with_its_fix() -> None:

@@ -40,6 +40,7 @@ PUBLIC = {
         "DagsterDataframelyError",
         "InvalidArgumentError",
         "InvalidCollectionError",
+        "InvalidColumnError",
         "InvalidReferenceError",
         "InvalidRuleError",
         "InvalidSchemaError",

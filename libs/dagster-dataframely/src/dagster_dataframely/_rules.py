@@ -23,6 +23,7 @@ from dagster_dataframely.errors import (
     CheckNameCollisionError,
     CollectionNotSupportedError,
     ColumnMismatch,
+    InvalidColumnError,
     InvalidRuleError,
     InvalidSchemaError,
     InvalidSettingError,
@@ -180,12 +181,15 @@ def read_schema(
     schema, columns = _checked_schema(schema)
     if reserved := [name for name in columns if name.startswith(_names.COLUMN_PREFIX)]:
         raise ReservedColumnError(schema.__name__, reserved)
+    if unusable := [name for name in columns if not _names.is_nameable(name)]:
+        raise InvalidColumnError(schema.__name__, unusable)
     declared: dict[str, Any] = {}
     rules = [
         *_column_rules(columns, declared),
         *_primary_key_rule(columns),
         *_schema_rules(schema, declared),
     ]
+    _reject_patterns(schema, rules)
     checked = _checked_severities(schema, [rule.name for rule in rules], declared, severities or {})
     dtypes = {name: column.dtype for name, column in columns.items()}
     rules = [_completed(rule, checked[rule.name], dtypes) for rule in rules]
@@ -230,6 +234,16 @@ def reject_collisions(schema: type[dy.Schema], names: Iterable[tuple[str, str]])
         if check_name in seen:
             raise CheckNameCollisionError(schema.__name__, check_name, [seen[check_name], original])
         seen[check_name] = original
+
+
+def _reject_patterns(schema: type[dy.Schema], rules: Iterable[Rule]) -> None:
+    for rule in rules:
+        if not _names.is_nameable(rule.name):
+            reason, fix = (
+                "has a name that Polars cannot use",
+                "Name the entry of `check` otherwise.",
+            )
+            raise InvalidRuleError(schema.__name__, rule.name, reason, fix)
 
 
 def _checked_schema(schema: object) -> tuple[type[dy.Schema], Mapping[str, dy.Column]]:

@@ -21,6 +21,7 @@ __all__ = [
     "DagsterDataframelyError",
     "InvalidArgumentError",
     "InvalidCollectionError",
+    "InvalidColumnError",
     "InvalidReferenceError",
     "InvalidRuleError",
     "InvalidSchemaError",
@@ -221,6 +222,21 @@ class InvalidSeverityError(_DefinitionError):
         self.rule = rule
         self.severity = severity
         self.rules = tuple(rules)
+
+
+class InvalidColumnError(_DefinitionError):
+    """A schema column has a name that Polars takes for a pattern, or one with a NUL in it."""
+
+    def __init__(self, schema: str, columns: Sequence[str]) -> None:
+        super().__init__(
+            _list(
+                f"Schema {_code(schema)} declares ",
+                [_code(repr(column)) for column in columns],
+                ". Polars takes `*` and `^...$` for patterns and ends a name at a NUL: rename it.",
+            )
+        )
+        self.schema = schema
+        self.columns = tuple(columns)
 
 
 class ReservedColumnError(_DefinitionError):
