@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -358,6 +359,35 @@ def test_invoke_awaits_an_asynchronous_asset(*, quarantine: bool) -> None:
     assert result.table is not None
     assert_frame_equal(result.table, SOME[:1] if quarantine else CLEAN)
     assert (result.quarantine is not None) is quarantine
+
+
+WHO: ContextVar[str] = ContextVar("who")
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_invoke_awaits_an_asynchronous_asset_where_a_loop_runs(*, fails: bool) -> None:
+    seen: list[str] = []
+
+    @dd.asset(Orders, quarantine=True)
+    async def orders(raw: pl.DataFrame) -> pl.DataFrame:
+        await asyncio.sleep(0)
+        seen.append(WHO.get())
+        return raw
+
+    async def notebook() -> dd.testing.Invocation:
+        WHO.set("me")
+        return dd.testing.invoke(orders, NONE_LEFT if fails else SOME)
+
+    if fails:
+        with pytest.raises(dd.errors.NothingSurvivedError):
+            asyncio.run(notebook())
+    else:
+        result = asyncio.run(notebook())
+        assert result.table is not None
+        assert_frame_equal(result.table, SOME[:1])
+        assert result.quarantine is not None
+        assert_frame_equal(result.quarantine, ERROR_ROWS)
+    assert seen == ["me"]
 
 
 def test_a_call_inside_a_run_of_another_asset_is_still_a_call(

@@ -1,7 +1,9 @@
 """Call an asset in a unit test: no run, no IO manager, no instance, no directory."""
 
 import asyncio
+import contextvars
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -43,7 +45,8 @@ def invoke(
     """Call an asset that `dd.asset` made, and collect what comes of it.
 
     A direct invocation: the function runs with the inputs given and the rules are evaluated, but
-    nothing is stored. The context is built here; error rows come back instead of being written.
+    nothing is stored. The context is built here; error rows come back instead of being written. An
+    `async def` is awaited, in a thread of its own where an event loop runs already, as in a notebook.
 
     Args:
         asset: The asset's definition.
@@ -193,4 +196,11 @@ def _events(yielded: Any) -> Iterable[AssetYield]:
     async def collect() -> list[AssetYield]:
         return [event async for event in yielded]
 
-    return asyncio.run(collect())
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(collect())
+    # A thread has one running loop only, which may be that of a notebook.
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        context = contextvars.copy_context()
+        return thread.submit(context.run, asyncio.run, collect()).result()
