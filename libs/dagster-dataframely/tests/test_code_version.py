@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import dataframely as dy
+import polars as pl
 import pytest
 
 from dagster_dataframely._code_version import derive_code_version
@@ -35,6 +36,22 @@ def version(column: dy.Column, **severities: str) -> str:
     schema = type("Schema", (dy.Schema,), {"a": column})
     rules = {f"a|{rule}": severity for rule, severity in severities.items()}
     return derive_code_version(read_schema(schema, rules))  # type: ignore[arg-type]
+
+
+class Limited(dy.Int64):
+    """A column type of a user's, which says nothing of its rule in an argument."""
+
+    limit = 1
+
+    def validation_rules(self, expr: pl.Expr) -> dict[str, pl.Expr]:
+        return {**super().validation_rules(expr), "limit": expr <= self.limit}
+
+
+def test_changes_with_the_rule_of_a_users_column_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = version(dy.List(Limited()))
+    assert version(dy.List(Limited())) == before
+    monkeypatch.setattr(Limited, "limit", 2)
+    assert version(dy.List(Limited())) != before
 
 
 @pytest.mark.parametrize(

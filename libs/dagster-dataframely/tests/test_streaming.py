@@ -39,6 +39,21 @@ class Groups(dy.Schema):
         return cls.code.col.max() < 1000
 
 
+class Consecutive(dy.Int64):
+    """A column type of a user's, whose rule looks at several rows."""
+
+    def validation_rules(self, expr: pl.Expr) -> dict[str, pl.Expr]:
+        steps = expr - expr.shift()
+        return {**super().validation_rules(expr), "consecutive": steps.fill_null(1) == 1}
+
+
+class Steps(dy.Schema):
+    """Taking a row away leaves a step that is too big."""
+
+    a = Consecutive(unique=True)
+    b = dy.Int64(min=0)
+
+
 NULLS_AND_DUPLICATES = pl.DataFrame(
     {
         "a": [1, 1, 1, 2, 2, 3, 3, 4, 5, 6],
@@ -54,6 +69,7 @@ CASES: list[tuple[type[dy.Schema], pl.DataFrame]] = [
     (OrdersSchema, valid_orders().clear()),
     (Groups, NULLS_AND_DUPLICATES),
     (Groups, NULLS_AND_DUPLICATES.clear()),
+    (Steps, pl.DataFrame({"a": [1, 2, 3, 4], "b": [1, -1, 1, 1]})),
 ]
 
 

@@ -253,6 +253,60 @@ def test_only_hand_written_rules_over_several_rows_are_volatile() -> None:
     assert [rule.name for rule in found] == ["b|check__rises", "grouped"]
 
 
+class Consecutive(dy.Int64):
+    """A column type of a user's, whose rule looks at several rows."""
+
+    def validation_rules(self, expr: pl.Expr) -> dict[str, pl.Expr]:
+        steps = expr - expr.shift()
+        return {**super().validation_rules(expr), "consecutive": steps.fill_null(1) == 1}
+
+
+class Inherited(Consecutive):
+    """The same, by another name."""
+
+
+class ManyTypes(dy.Schema):
+    """The rule of a user's column type at each depth."""
+
+    plain = Consecutive()
+    inherited = Inherited(min=0, unique=True)
+    struct = dy.Struct({"a": Inherited()}, unique=True)
+    list = dy.List(Consecutive(), unique=True)
+    own = dy.Int64(min=0, unique=True)
+
+
+def test_rules_of_a_users_column_type_are_evaluated_again() -> None:
+    rules = read_schema(ManyTypes)
+    assert [rule.name for rule in volatile_rules(rules, ManyTypes.create_empty().schema)] == [
+        "plain|consecutive",
+        "inherited|consecutive",
+        "struct|inner_a_consecutive",
+    ]
+    frame = pl.DataFrame(
+        [
+            {"plain": v, "inherited": v, "struct": {"a": v}, "list": [v], "own": own}
+            for v, own in [(1, 1), (2, -1), (3, 2)]
+        ]
+    )
+    verdict = evaluate(frame, rules, sample=5)
+    assert_frame_equal(verdict.survivors, frame.head(1))
+    assert ManyTypes.is_valid(verdict.survivors)
+
+
+class FirstOnly(dy.Int64):
+    """A column type with a rule of its own under the name of Dataframely's."""
+
+    def validation_rules(self, expr: pl.Expr) -> dict[str, pl.Expr]:
+        return {"unique": expr.is_first_distinct()}
+
+
+def test_a_users_rule_called_unique_is_not_taken_for_dataframelys() -> None:
+    schema = type("Schema", (dy.Schema,), {"a": FirstOnly()})
+    verdict = verdict_of(schema, pl.DataFrame({"a": [1, 1, 2]}))
+    assert verdict.counts == {"a|unique": 1}
+    assert verdict.duplicates == {}
+
+
 A = pl.col("a")
 
 

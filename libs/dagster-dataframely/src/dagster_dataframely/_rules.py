@@ -49,6 +49,8 @@ class Rule:
     """True or null for a valid row, or for a valid table."""
     whole_table: bool = False
     """Whether the rule gives one value for all rows, so that it says nothing of a single one."""
+    written_by_hand: bool = False
+    """Whether code of the schema's author makes it, rather than an argument of Dataframely's columns."""
     is_filter: bool = False
     """Whether it is a filter of a collection, which looks at all members and has no expression."""
 
@@ -64,17 +66,10 @@ class Rule:
         return self.constraint if self.column is None else f"`{self.column}`: {self.constraint}"
 
     @property
-    def written_by_hand(self) -> bool:
-        """Whether a function of the schema's author makes it, rather than a column's argument."""
-        if self.column is None:
-            return self.name != PRIMARY_KEY
-        return "check" in self.name.removeprefix(f"{self.column}|")
-
-    @property
     def wants_unique(self) -> bool:
         """Whether it is the primary key's rule or that of a `unique` column."""
         name = PRIMARY_KEY if self.column is None else f"{self.column}|unique"
-        return self.name == name
+        return self.name == name and not self.written_by_hand
 
 
 @dataclass(frozen=True)
@@ -223,8 +218,7 @@ def _is_personal(column: dy.Column) -> bool:
     """Whether a column is marked `pii`, or one inside of it is."""
     if (column.metadata or {}).get("pii"):
         return True
-    inner = getattr(column, "inner", None) or {}
-    return any(map(_is_personal, inner.values() if isinstance(inner, Mapping) else [inner]))
+    return any(map(_is_personal, _inner_columns(column)))
 
 
 def reject_collisions(schema: type[dy.Schema], names: Iterable[tuple[str, str]]) -> None:
@@ -259,6 +253,7 @@ def _column_rules(columns: Mapping[str, dy.Column], declared: dict[str, Any]) ->
     rules = []
     for name, column in columns.items():
         expressions = column.validation_rules(pl.col(name))
+        has_own_rules = _has_own_rules(column)
         for word, severity in declared_on_column(column.metadata, list(expressions)).items():
             declared[f"{name}|{word}"] = severity
         rules += [
@@ -268,10 +263,31 @@ def _column_rules(columns: Mapping[str, dy.Column], declared: dict[str, Any]) ->
                 severity="error",
                 constraint=describe_constraint(column, rule, expression),
                 expression=expression,
+                written_by_hand="check" in rule
+                or (has_own_rules and not _is_uniqueness(expression, name)),
             )
             for rule, expression in expressions.items()
         ]
     return rules
+
+
+def _has_own_rules(column: dy.Column) -> bool:
+    """Whether a class that is not Dataframely's makes rules of a column, or of one inside of it."""
+    makers = (kind for kind in type(column).__mro__ if "validation_rules" in vars(kind))
+    if any(maker.__module__.partition(".")[0] != "dataframely" for maker in makers):
+        return True
+    return any(map(_has_own_rules, _inner_columns(column)))
+
+
+def _is_uniqueness(expression: pl.Expr, column: str) -> bool:
+    """Whether it is what Dataframely writes for `unique=True`; a list is wrapped in a struct."""
+    keys = (pl.col(column), pl.struct(column))
+    return any(expression.meta.eq(key.is_unique()) for key in keys)
+
+
+def _inner_columns(column: dy.Column) -> Iterable[dy.Column]:
+    inner = getattr(column, "inner", None) or {}
+    return inner.values() if isinstance(inner, Mapping) else [inner]
 
 
 def _primary_key_rule(columns: Mapping[str, dy.Column]) -> list[Rule]:
@@ -296,7 +312,7 @@ def _schema_rules(schema: type[dy.Schema], declared: dict[str, Any]) -> list[Rul
         expression = _rule_expression(schema, name, build, factories[name].validation_fn)
         declared[name] = declared_on_rule(factories[name])
         words = describe_function(factories[name].validation_fn) or describe_expression(expression)
-        rules.append(Rule(name, None, "error", words, expression))
+        rules.append(Rule(name, None, "error", words, expression, written_by_hand=True))
     return rules
 
 
