@@ -181,6 +181,35 @@ def test_a_rule_that_gives_no_expression_is_refused() -> None:
         read_schema(Wrong)
 
 
+def schema_with_check(expression: pl.Expr) -> type[dy.Schema]:
+    columns = {"a": dy.Int64(check={"own": lambda _: expression}), "b": dy.Int64()}
+    return type("Checked", (dy.Schema,), columns)
+
+
+@pytest.mark.parametrize(
+    ("expression", "dtype"),
+    [
+        (pl.col("a"), "Int64"),
+        (pl.col("a").count(), "UInt32"),
+        (pl.col("a").cast(pl.String), "String"),
+        (pl.concat_list("a", "b"), "List"),
+    ],
+)
+def test_a_rule_that_is_neither_true_nor_false_is_refused(expression: pl.Expr, dtype: str) -> None:
+    schema = schema_with_check(expression)
+    with pytest.raises(InvalidRuleError, match=f"gives `{dtype}` and not true or") as raised:
+        read_schema(schema)
+    assert raised.value.rule == "a|check__own"
+    # Dataframely refuses the same on every frame.
+    with pytest.raises(pl.exceptions.PolarsError):
+        schema.is_valid(pl.DataFrame({"a": [1], "b": [1]}))
+
+
+@pytest.mark.parametrize("expression", [pl.lit(None), pl.col("a").cast(pl.Boolean)])
+def test_a_rule_that_is_null_is_no_mistake(expression: pl.Expr) -> None:
+    assert read_schema(schema_with_check(expression)).rules
+
+
 @pytest.mark.parametrize(
     ("severities", "expected"),
     [

@@ -20,7 +20,7 @@ from dagster_dataframely._statistics import describe_families
 from dagster_dataframely._streaming import evaluate_plan
 from dagster_dataframely._validation import Verdict, evaluate, rule_combinations
 from dagster_dataframely.data import OrdersSchema, invalid_orders, valid_orders
-from dagster_dataframely.errors import StagingError
+from dagster_dataframely.errors import InvalidRuleError, StagingError
 
 
 class Groups(dy.Schema):
@@ -124,6 +124,38 @@ def test_a_schema_without_rules_keeps_every_row(tmp_path: Path) -> None:
     )
     assert_frame_equal(verdict.survivors.lazy().collect(), frame)
     assert (verdict.rows_in, verdict.error_count) == (2, 0)
+
+
+class Anything(dy.Schema):
+    """What its rule gives depends on the frame."""
+
+    a = dy.List(dy.Any())
+
+    @dy.rule()
+    def first(cls) -> pl.Expr:
+        return cls.a.col.list.first()
+
+
+def test_a_rule_over_any_dtype_is_refused_where_the_frame_makes_it_no_boolean(
+    tmp_path: Path,
+) -> None:
+    rules = read_schema(Anything)
+    valid = pl.DataFrame({"a": [[True], [False]]})
+    assert evaluate(valid, rules, sample=5).counts["first"] == 1
+    assert evaluate_plan(valid.lazy(), rules, tmp_path, sample=5, log=print).counts["first"] == 1
+    numbers = pl.DataFrame({"a": [[1], [0]]})
+    with pytest.raises(InvalidRuleError, match="`first` of schema `Anything` gives `Int64`"):
+        evaluate(numbers, rules, sample=5)
+    with pytest.raises(InvalidRuleError, match="`first` of schema `Anything` gives `Int64`"):
+        evaluate_plan(numbers.lazy(), rules, tmp_path, sample=5, log=print)
+
+
+def test_what_polars_says_of_a_rule_it_refuses_passes_through() -> None:
+    rules = read_schema(
+        type("Schema", (dy.Schema,), {"a": dy.Any(check=lambda c: c.str.len_chars() > 0)})
+    )
+    with pytest.raises(pl.exceptions.PolarsError):
+        evaluate(pl.DataFrame({"a": [1]}), rules, sample=5)
 
 
 def test_rules_of_one_row_see_a_batch_at_a_time_and_are_no_part_of_the_plan(

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
@@ -155,6 +156,17 @@ class SchemaRules:
             if name not in found or not column.validate_dtype(found[name])
         ]
 
+    def reject_non_boolean(self, found: pl.Schema) -> None:
+        """Raise where a rule is neither true nor false for the dtypes of a frame."""
+        by_hand = [rule for rule in self.rules if rule.written_by_hand]
+        rows = pl.LazyFrame(schema=found)
+        try:
+            dtypes = rows.select(r.expression.alias(r.name) for r in by_hand).collect_schema()
+        except pl.exceptions.PolarsError:
+            # The rule that Polars refuses says why when it is evaluated.
+            return
+        _reject_non_boolean(self.schema, dtypes)
+
     def is_castable(self, found: Mapping[str, pl.DataType]) -> bool:
         """Whether `Schema.cast` can turn a frame with these columns into the declared dtypes."""
         try:
@@ -186,8 +198,10 @@ def read_schema(
     ]
     _reject_patterns(schema, rules)
     checked = _checked_severities(schema, [rule.name for rule in rules], declared, severities or {})
-    dtypes = {name: column.dtype for name, column in columns.items()}
-    rules = [_completed(rule, checked[rule.name], dtypes) for rule in rules]
+    verdicts = _verdicts_on_no_rows(columns, rules)
+    if not any(map(_takes_any_dtype, columns.values())):
+        _reject_non_boolean(schema, {name: found.dtypes[0] for name, found in verdicts.items()})
+    rules = [_completed(rule, checked[rule.name], verdicts.get(rule.name)) for rule in rules]
     reject_collisions(schema, ((rule.check_name, rule.name) for rule in rules))
     redacted = frozenset(
         name for name, column in columns.items() if name in redact or _is_personal(column)
@@ -337,20 +351,42 @@ def _rule_expression(
     return expression
 
 
-def _completed(rule: Rule, severity: Severity, dtypes: Mapping[str, Any]) -> Rule:
-    whole_table = rule.written_by_hand and _gives_one_value(rule.expression, dtypes)
+def _verdicts_on_no_rows(
+    columns: Mapping[str, dy.Column], rules: Iterable[Rule]
+) -> dict[str, pl.DataFrame]:
+    """What the rules written by hand give without rows; one over the whole table gives a row."""
+    empty = pl.DataFrame(schema={name: column.dtype for name, column in columns.items()})
+    verdicts = {}
+    for rule in rules:
+        # A function of the author's may raise anything where there are no rows.
+        with suppress(Exception):
+            if rule.written_by_hand:
+                verdicts[rule.name] = empty.select(rule.expression)
+    return verdicts
+
+
+def _completed(rule: Rule, severity: Severity, on_no_rows: pl.DataFrame | None) -> Rule:
+    whole_table = on_no_rows is not None and on_no_rows.height == 1
     if severity == rule.severity and not whole_table:
         return rule
     return replace(rule, severity=severity, whole_table=whole_table)
 
 
-def _gives_one_value(expression: pl.Expr, dtypes: Mapping[str, Any]) -> bool:
-    """Whether an expression reduces all rows to one value: then it does so with no rows, too."""
-    try:
-        return pl.DataFrame(schema=dtypes).select(expression).height == 1
-    except Exception:
-        # A function of the author's may raise anything where there are no rows.
-        return False
+def _takes_any_dtype(column: dy.Column) -> bool:
+    """Whether the dtype of a column, or of one inside of it, shows only in a frame."""
+    return isinstance(column, dy.Any) or any(map(_takes_any_dtype, _inner_columns(column)))
+
+
+def _reject_non_boolean(schema: type[dy.Schema], dtypes: Mapping[str, pl.DataType]) -> None:
+    """Raise where a rule is neither true nor false; Dataframely refuses it on every frame."""
+    for name, dtype in dtypes.items():
+        if dtype not in (pl.Boolean, pl.Null):
+            raise InvalidRuleError(
+                schema.__name__,
+                name,
+                f"gives `{dtype.base_type()}` and not true or false",
+                "Compare it with a value, as in `> 0`.",
+            )
 
 
 def _checked_severities(

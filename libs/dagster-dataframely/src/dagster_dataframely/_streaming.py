@@ -97,6 +97,7 @@ class _Staged:
 
 def _stage(table: pl.LazyFrame, rules: SchemaRules, folder: Path, log: Log) -> _Staged:
     schema = table.collect_schema()
+    rules.reject_non_boolean(schema)
     row_wise = [
         rule
         for rule in rules.row_rules

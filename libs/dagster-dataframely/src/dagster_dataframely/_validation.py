@@ -64,6 +64,7 @@ def evaluate(frame: pl.DataFrame, rules: SchemaRules, *, sample: int) -> Verdict
     for each rule.
     """
     table = in_one_chunk(frame.select(rules.column_names))
+    rules.reject_non_boolean(table.schema)
     flags, duplicates = _evaluate_rules(table, rules, sample)
     survives = all_true(flags, rules.error_rules, table.height)
     if not survives.all():

@@ -181,7 +181,10 @@ class InvalidReferenceError(_DefinitionError):
 
 
 class InvalidRuleError(_DefinitionError):
-    """A rule of the schema cannot be turned into an expression."""
+    """A rule of the schema gives no expression, or one that is neither true nor false.
+
+    Of a rule over a `dy.Any` column the latter shows only in a run.
+    """
 
     def __init__(self, schema: str, rule: str, reason: str, fix: str) -> None:
         super().__init__(
