@@ -19,5 +19,5 @@ try:
 
 except dd.errors.InvalidRuleError as error:
     print(str(error).replace(". ", ".\n"))
-    #> Rule `is_not_huge` of schema `Orders` takes no parameter.
+    #> Rule `is_not_huge` of `Orders` takes no parameter.
     #> Write `def is_not_huge(cls) -> pl.Expr:`.

@@ -114,6 +114,31 @@ def test_a_reserved_column_is_refused() -> None:
     assert raised.value.columns == ("dy_rule", "dy_x")
 
 
+def test_a_rule_or_filter_with_a_reserved_name_is_refused() -> None:
+    class Reserved(dy.Schema):
+        id = dy.Int64(primary_key=True)
+
+        @dy.rule()
+        def dy_survives(cls) -> pl.Expr:
+            return cls.id.col > 0
+
+    class Kept(dy.Schema):
+        id = dy.Int64(primary_key=True)
+
+    class Reserving(dy.Collection):
+        kept: dy.LazyFrame[Kept]
+
+        @dy.filter()
+        def dy_index(self) -> pl.LazyFrame:
+            return self.kept
+
+    with pytest.raises(InvalidRuleError, match="begins with `dy_`") as raised:
+        dd.asset(Reserved)
+    assert (raised.value.schema, raised.value.rule) == ("Reserved", "dy_survives")
+    with pytest.raises(InvalidRuleError, match="`dy_index` of `Reserving` has a name"):
+        dd.build_collection_checks(Reserving, members={"kept": "kept"})
+
+
 @pytest.mark.parametrize(
     ("first", "second", "check_name"),
     [("a b", "a_b", "dy_rule__a_b__nullability"), ("é", "ü", "dy_rule_____nullability")],

@@ -144,9 +144,9 @@ def test_a_rule_over_any_dtype_is_refused_where_the_frame_makes_it_no_boolean(
     assert evaluate(valid, rules, sample=5).counts["first"] == 1
     assert evaluate_plan(valid.lazy(), rules, tmp_path, sample=5, log=print).counts["first"] == 1
     numbers = pl.DataFrame({"a": [[1], [0]]})
-    with pytest.raises(InvalidRuleError, match="`first` of schema `Anything` gives `Int64`"):
+    with pytest.raises(InvalidRuleError, match="`first` of `Anything` gives `Int64`"):
         evaluate(numbers, rules, sample=5)
-    with pytest.raises(InvalidRuleError, match="`first` of schema `Anything` gives `Int64`"):
+    with pytest.raises(InvalidRuleError, match="`first` of `Anything` gives `Int64`"):
         evaluate_plan(numbers.lazy(), rules, tmp_path, sample=5, log=print)
 
 

@@ -350,6 +350,18 @@ def test_rule_combinations_biggest_first() -> None:
     ]
 
 
+def test_a_rule_may_be_named_rows() -> None:
+    class Named(dy.Schema):
+        a = dy.Int64()
+
+        @dy.rule()
+        def rows(cls) -> pl.Expr:
+            return cls.a.col > 0
+
+    verdict = verdict_of(Named, pl.DataFrame({"a": [1, -1, 0]}))
+    assert rule_combinations(verdict.error_rows, read_schema(Named)) == [(["rows"], 2)]
+
+
 class Nested(dy.Schema):
     """Two rules on a field of a struct, which Polars 1.44 evaluates together, and an array."""
 

@@ -10,7 +10,7 @@ import dataframely as dy
 import polars as pl
 
 from dagster_dataframely._constraints import describe_function
-from dagster_dataframely._rules import Rule
+from dagster_dataframely._rules import Rule, reject_reserved_name
 from dagster_dataframely._severities import Severity
 from dagster_dataframely._upstream import collection_filters
 from dagster_dataframely._validation import Findings
@@ -68,6 +68,8 @@ def read_collection(
     ):
         raise InvalidCollectionError(collection)
     logic = collection_filters(collection)
+    for name in logic:
+        reject_reserved_name(collection, name)
     words = {
         name: describe_function(function)
         or f"kept by filter `{name}` of collection `{collection.__name__}`"

@@ -323,11 +323,23 @@ def _schema_rules(schema: type[dy.Schema], declared: dict[str, Any]) -> list[Rul
     factories = rule_factories(schema)
     rules = []
     for name, build in schema_rule_expressions(schema).items():
+        reject_reserved_name(schema, name)
         expression = _rule_expression(schema, name, build, factories[name].validation_fn)
         declared[name] = declared_on_rule(factories[name])
         words = describe_function(factories[name].validation_fn) or describe_expression(expression)
         rules.append(Rule(name, None, "error", words, expression, written_by_hand=True))
     return rules
+
+
+def reject_reserved_name(owner: type, rule: str) -> None:
+    """Raise where a rule of a schema, or a filter of a collection, is called as this library's own."""
+    if rule.startswith(_names.COLUMN_PREFIX):
+        raise InvalidRuleError(
+            owner.__name__,
+            rule,
+            f"has a name that begins with `{_names.COLUMN_PREFIX}`",
+            "Such names are kept for this library's columns: rename it.",
+        )
 
 
 def _rule_expression(

@@ -15,6 +15,7 @@ from dagster_dataframely._uniqueness import (
 
 SURVIVES = "dy_survives"
 """A Boolean column beside the rules': false for an error row."""
+_ROWS = "dy_rows"
 
 
 @dataclass(frozen=True)
@@ -212,9 +213,9 @@ def rule_combinations(
     names = [rule.name for rule in rules.row_rules]
     # A filter of a collection says nothing of a row that failed a rule.
     flags = error_rows.lazy().select(pl.col(name).fill_null(value=True) for name in names)
-    sets = flags.group_by(names).agg(pl.len().alias("rows")).collect(engine="streaming")
-    biggest_first = sets.sort("rows", *names, descending=[True, *([False] * len(names))])
+    sets = flags.group_by(names).agg(pl.len().alias(_ROWS)).collect(engine="streaming")
+    biggest_first = sets.sort(_ROWS, *names, descending=[True, *([False] * len(names))])
     return [
         ([name for name, passes in zip(names, flags, strict=True) if not passes], rows)
-        for *flags, rows in biggest_first.select(*names, "rows").iter_rows()
+        for *flags, rows in biggest_first.select(*names, _ROWS).iter_rows()
     ]

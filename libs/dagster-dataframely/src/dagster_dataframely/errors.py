@@ -181,14 +181,15 @@ class InvalidReferenceError(_DefinitionError):
 
 
 class InvalidRuleError(_DefinitionError):
-    """A rule of the schema gives no expression, or one that is neither true nor false.
+    """A rule gives no expression, or one that is neither true nor false, or its name is kept.
 
-    Of a rule over a `dy.Any` column the latter shows only in a run.
+    What a rule over a `dy.Any` column gives shows only in a run. Names that begin with `dy_` are kept,
+    for filters of a collection too; then `schema` names the collection.
     """
 
     def __init__(self, schema: str, rule: str, reason: str, fix: str) -> None:
         super().__init__(
-            f"Rule {_code(rule)} of schema {_code(schema)} {_cut(reason, _MAX_TEXT)}. "
+            f"Rule {_code(rule)} of {_code(schema)} {_cut(reason, _MAX_TEXT)}. "
             f"{_cut(fix, _MAX_TEXT)}"
         )
         self.schema = schema
