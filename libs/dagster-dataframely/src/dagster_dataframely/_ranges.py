@@ -144,8 +144,11 @@ def _column_label(
         return None
     value = pl.col(column)
     dtype = schema[column]
-    if not isinstance(partitions_def, dg.TimeWindowPartitionsDefinition) or not dtype.is_temporal():
-        return value.cast(pl.String)
+    if not (
+        isinstance(partitions_def, dg.TimeWindowPartitionsDefinition)
+        and isinstance(dtype, (pl.Date, pl.Datetime))
+    ):
+        return _label_of_value(value, dtype, keys)
     has_zone = getattr(dtype, "time_zone", None) is not None
     moment = value.dt.convert_time_zone("UTC").dt.replace_time_zone(None) if has_zone else value
     windows = [(key, partitions_def.time_window_for_partition_key(key)) for key in keys]
@@ -157,6 +160,38 @@ def _column_label(
         ).then(pl.lit(key))
         for key, window in windows
     )
+
+
+def _label_of_value(value: pl.Expr, dtype: pl.DataType, keys: Sequence[str]) -> pl.Expr | None:
+    """The key that a value equals, as a database compares it with text: in the column's dtype.
+
+    `None` where a key is no such value, or two keys are the same one.
+    """
+    if isinstance(dtype, (pl.String, pl.Enum, pl.Categorical)):
+        return value.cast(pl.String)
+    values = _values(keys, dtype)
+    if values is None or values.has_nulls() or values.n_unique() < len(keys):
+        return None
+    return value.replace_strict(values, pl.Series(keys), default=None, return_dtype=pl.String)
+
+
+def _values(keys: Sequence[str], dtype: pl.DataType) -> pl.Series | None:
+    if dtype.is_numeric():
+        return pl.Series(keys).cast(dtype, strict=False)
+    if isinstance(dtype, pl.Boolean):
+        words = {"true": True, "false": False}
+        return pl.Series([words.get(key.lower()) for key in keys], dtype=dtype)
+    try:
+        if isinstance(dtype, pl.Date):
+            return pl.Series([dt.date.fromisoformat(key) for key in keys], dtype=dtype)
+        if isinstance(dtype, pl.Datetime) and dtype.time_zone is None:
+            moments = [dt.datetime.fromisoformat(key) for key in keys]
+            # What an offset means for a column without a zone differs between databases.
+            if all(moment.tzinfo is None for moment in moments):
+                return pl.Series(moments, dtype=dtype)
+    except ValueError:
+        return None
+    return None
 
 
 def _edge(moment: dt.datetime, *, utc: bool) -> dt.datetime:
