@@ -1,5 +1,6 @@
 """The filters of a collection as checks of the assets that hold its members."""
 
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -109,6 +110,34 @@ def test_the_counts_are_dataframelys() -> None:
     _, failure = Shop.filter(data)
     assert failure["orders"].counts() == {"has_lines": 1, "city_is_known": 1}
     assert failure["lines"].counts() == {"has_lines": 1, "city_is_known": 2}
+
+
+class Lazy(dy.Collection):
+    """Two lazy members whose tables have columns of their own."""
+
+    orders: dy.LazyFrame[Order]
+    lines: dy.LazyFrame[Line]
+
+    @dy.filter()
+    def has_lines(self) -> pl.LazyFrame:
+        return self.orders.join(self.lines, on="id", how="semi")
+
+
+@pytest.mark.io_managers
+def test_members_may_be_delta_lake_tables(instance: dg.DagsterInstance, tmp_path: Path) -> None:
+    from dagster_polars import PolarsDeltaIOManager
+
+    members = {"orders": table("orders", ORDERS), "lines": table("lines", LINES[:4])}
+    checks = dd.build_collection_checks(Lazy, members=members)
+    result = dg.materialize(
+        [*members.values(), checks],
+        instance=instance,
+        resources={"io_manager": PolarsDeltaIOManager(base_dir=str(tmp_path))},
+    )
+    assert {
+        evaluation.asset_key.path[-1]: evaluation.metadata["dy_failed_count"].value
+        for evaluation in result.get_asset_check_evaluations()
+    } == {"orders": 1, "lines": 1}
 
 
 @pytest.mark.parametrize("eager", [True, False], ids=["eager", "lazy"])

@@ -142,19 +142,23 @@ def evaluate_filters(
     """
     filters = {rule.name: rule for rule in chain.from_iterable(wanted.values())}
     take_away = filters_at(rules, members, filters.values(), {})
-    plans = [
-        take_away[rule.name](members[member])
+    return {
+        member: _findings(
+            {rule.name: take_away[rule.name](members[member]) for rule in wanted_rules}, sample
+        )
         for member, wanted_rules in wanted.items()
-        for rule in wanted_rules
-    ]
-    both = [*(plan.select(pl.len()) for plan in plans), *(plan.head(sample) for plan in plans)]
-    collected = iter(pl.collect_all(both, engine="streaming"))
+    }
+
+
+def _findings(plans: Mapping[str, pl.LazyFrame], sample: int) -> Findings:
+    # One plan at a time: together, scans of Delta Lake tables get each other's columns (1.44).
     counts = {
-        member: {rule.name: next(collected).item() for rule in wanted_rules}
-        for member, wanted_rules in wanted.items()
+        name: plan.select(pl.len()).collect(engine="streaming").item()
+        for name, plan in plans.items()
     }
     samples = {
-        member: {rule.name: next(collected) for rule in wanted_rules}
-        for member, wanted_rules in wanted.items()
+        name: plan.head(sample).collect(engine="streaming")
+        for name, plan in plans.items()
+        if counts[name]
     }
-    return {member: Findings(counts[member], samples[member], {}) for member in wanted}
+    return Findings(counts, samples, {})
