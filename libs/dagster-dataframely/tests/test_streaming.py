@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import dataframely as dy
@@ -54,6 +55,59 @@ class Steps(dy.Schema):
     b = dy.Int64(min=0)
 
 
+INNER = dy.Struct({"x": dy.Float64(nullable=True, allow_nan=True)}, nullable=True)
+
+
+class Nested(dy.Schema):
+    """Keys in which there are nulls, zeros and NaNs at each depth."""
+
+    plain = dy.Struct({"a": INNER}, nullable=True, unique=True)
+    twice = dy.Struct({"a": INNER, "b": dy.List(INNER, nullable=True)}, nullable=True, unique=True)
+    list = dy.Struct({"a": dy.List(INNER, nullable=True)}, nullable=True, unique=True)
+    array = dy.Struct(
+        {"a": dy.Array(dy.Int64(nullable=True), 1, nullable=True)}, nullable=True, unique=True
+    )
+
+
+class NestedNull(dy.Schema):
+    """One column, in which Polars takes a null as a struct of nulls."""
+
+    s = dy.Struct({"a": dy.Int64(nullable=True)}, nullable=True, unique=True)
+
+
+class NestedKey(dy.Schema):
+    """The same in a primary key of one column."""
+
+    plain = dy.Struct({"a": INNER}, primary_key=True)
+
+
+class NestedKeys(dy.Schema):
+    """The same in a primary key of several columns."""
+
+    plain = dy.Struct({"a": INNER}, primary_key=True)
+    array = dy.Struct({"a": dy.Array(dy.Int64(nullable=True), 1, nullable=True)}, primary_key=True)
+
+
+INNERS: list[Any] = [None, *({"x": x} for x in (None, 0.0, -0.0, float("nan"), 1.0))]
+LISTS: list[Any] = [None, [], *([inner] for inner in INNERS), INNERS[:2]]
+NESTED_VALUES: dict[str, list[Any]] = {
+    "plain": [None, *({"a": inner} for inner in INNERS)],
+    "twice": [None, *({"a": a, "b": b} for a in INNERS for b in LISTS)],
+    "list": [None, *({"a": inner} for inner in LISTS)],
+    "array": [None, *({"a": inner} for inner in (None, [None], [1]))],
+}
+
+
+def nested(schema: type[dy.Schema], values: int, seed: int) -> pl.DataFrame:
+    """Rows of some of the values, many of them twice; as many as make several buckets."""
+    random = Random(seed)
+    few = {name: random.choices(NESTED_VALUES[name], k=values) for name in schema.columns()}
+    return pl.DataFrame(
+        {name: random.choices(of_column, k=values) for name, of_column in few.items()},
+        schema=schema.create_empty().schema,
+    )
+
+
 NULLS_AND_DUPLICATES = pl.DataFrame(
     {
         "a": [1, 1, 1, 2, 2, 3, 3, 4, 5, 6],
@@ -69,6 +123,12 @@ CASES: list[tuple[type[dy.Schema], pl.DataFrame]] = [
     (OrdersSchema, valid_orders().clear()),
     (Groups, NULLS_AND_DUPLICATES),
     (Groups, NULLS_AND_DUPLICATES.clear()),
+    *(
+        (schema, nested(schema, values, seed=values))
+        for schema in (Nested, NestedKey, NestedKeys)
+        for values in (6, 30)
+    ),
+    (NestedNull, pl.DataFrame({"s": [None, {"a": None}]}, schema=NestedNull.create_empty().schema)),
     (Steps, pl.DataFrame({"a": [1, 2, 3, 4], "b": [1, -1, 1, 1]})),
 ]
 
