@@ -1,6 +1,7 @@
 """A frame and the rules give a verdict, without Dagster."""
 
 from typing import Any, Literal
+from unittest.mock import Mock
 
 import dataframely as dy
 import polars as pl
@@ -8,11 +9,11 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import dagster_dataframely as dd
-from dagster_dataframely._rules import read_schema
+from dagster_dataframely._rules import Rule, read_schema
 from dagster_dataframely._validation import (
     Verdict,
     evaluate,
-    is_row_wise,
+    row_wise_rules,
     rule_combinations,
     volatile_rules,
 )
@@ -337,7 +338,29 @@ A = pl.col("a")
 )
 def test_row_wise_expressions_are_told_apart(expression: pl.Expr, *, row_wise: bool) -> None:
     columns = {"a": [1], "b": [1], "s": [""], "l": [[1]]}
-    assert is_row_wise(expression, pl.DataFrame(columns).schema) is row_wise
+    rule = Rule("any", None, "error", "", expression)
+    found = row_wise_rules([rule], pl.DataFrame(columns).schema)
+    assert found == ([rule] if row_wise else [])
+
+
+def test_samples_of_thousands_of_rules_are_gathered_one_at_a_time() -> None:
+    names = [f"c{i}" for i in range(300)]
+    schema = type("Wide", (dy.Schema,), {name: dy.Int64(min=0) for name in names})
+    frame = pl.DataFrame({name: [0, -1] for name in names})
+    samples = verdict_of(schema, frame).samples
+    assert len(samples) == 300
+    assert list(samples) == [f"{name}|min" for name in names]
+    assert "c7|min" in samples
+    assert samples["c7|min"] is not samples["c7|min"]
+    assert_frame_equal(samples["c7|min"], frame[1:])
+
+
+def test_many_rules_are_told_apart_on_one_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    concat = Mock(wraps=pl.concat)
+    monkeypatch.setattr(pl, "concat", concat)
+    rules = read_schema(type("Wide", (dy.Schema,), {f"c{i}": dy.Int64() for i in range(9)}))
+    assert len(row_wise_rules(rules.rules, rules.schema.create_empty().schema)) == 9
+    assert concat.call_count == 1
 
 
 def test_rule_combinations_biggest_first() -> None:

@@ -181,7 +181,10 @@ def rule_check_results(
     three eighths of the budget.
     """
     room = settings.max_metadata_bytes * 3 // 8
-    fitted = fit_tables(_samples(groups, rules, verdict, room) if verdict else {}, room)
+    most = settings.max_failure_samples
+    fitted = fit_tables(
+        _samples(groups, rules, verdict, room, most) if verdict and most else {}, room
+    )
     for group in groups:
         failed = verdict.failed(group.rules) if verdict else {}
         relevant = [rule for rule in group.rules if rule.name in failed] or group.rules
@@ -202,7 +205,11 @@ def rule_check_results(
 
 
 def _samples(
-    groups: Sequence[CheckGroup], rules: SchemaRules, verdict: Findings, room: int
+    groups: Sequence[CheckGroup],
+    rules: SchemaRules,
+    verdict: Findings,
+    room: int,
+    most_samples: int,
 ) -> dict[tuple[str, str], Table]:
     """The first rows that fail, by check and metadata key; those of the most failures weigh most."""
     sampled = {group.check_name: _sampled(group, verdict) for group in groups}
@@ -219,7 +226,8 @@ def _samples(
             _labelled(found, verdict, most) if group.collapsed else verdict.samples[found[0].name]
         )
         table = sample_table(frame, rules.redacted, most, first, weight)
-        rows = sum(verdict.samples[rule.name].height for rule in found)
+        # As many rows as the samples have, which are not gathered for it.
+        rows = sum(min(_cases(rule, verdict), most_samples) for rule in found)
         samples[group.check_name, _names.FAILED_SAMPLE] = replace(
             table, more_rows=rows - len(table.rows)
         )
@@ -233,9 +241,14 @@ def _samples(
 
 def _sampled(group: CheckGroup, verdict: Findings) -> list[Rule]:
     """The rules of a check that there are failing rows of, the one that most rows fail first."""
-    nothing = pl.DataFrame()
-    rules = [r for r in group.rules if not verdict.samples.get(r.name, nothing).is_empty()]
+    rules = [rule for rule in group.rules if rule.name in verdict.samples]
     return sorted(rules, key=lambda rule: -verdict.counts[rule.name])
+
+
+def _cases(rule: Rule, verdict: Findings) -> int:
+    """How many rows a rule fails, or keys."""
+    duplicates = verdict.duplicates.get(rule.name)
+    return verdict.counts[rule.name] if duplicates is None else duplicates.keys
 
 
 def _labelled(found: Sequence[Rule], verdict: Findings, room: int) -> pl.DataFrame:

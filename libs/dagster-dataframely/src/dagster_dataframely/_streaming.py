@@ -26,7 +26,7 @@ from dagster_dataframely._validation import (
     count_failing_tables,
     evaluate_flags,
     flag_expression,
-    is_row_wise,
+    row_wise_rules,
     settle,
     volatile_rules,
 )
@@ -98,11 +98,8 @@ class _Staged:
 def _stage(table: pl.LazyFrame, rules: SchemaRules, folder: Path, log: Log) -> _Staged:
     schema = table.collect_schema()
     rules.reject_non_boolean(schema)
-    row_wise = [
-        rule
-        for rule in rules.row_rules
-        if not rules.unique_key(rule) and is_row_wise(rule.expression, schema)
-    ]
+    others = [rule for rule in rules.row_rules if not rules.unique_key(rule)]
+    row_wise = row_wise_rules(others, schema)
     rows = stage_rows(_add_flags(table, schema, row_wise), folder, log)
     height = rows.select(pl.len()).collect().item()
     return _Staged(rows, schema, frozenset(r.name for r in row_wise), pl.DataFrame(), height)
@@ -226,7 +223,7 @@ def _conclude(
         samples={
             name: _rows_at(staged.table, found[name].first_rows)
             if name in found
-            else _first_failures(everything, name, sample).select(rules.column_names)
+            else _collect(everything.filter(~pl.col(name)).select(rules.column_names).head(sample))
             for name, count in failures.items()
             if count
         },
@@ -238,10 +235,6 @@ def _rows_at(table: pl.LazyFrame, positions: list[int]) -> pl.DataFrame:
     # A slice of one row is read without the rows before it; a concatenation of them is not.
     found = [table.slice(position, 1).collect() for position in positions]
     return pl.concat([table.head(0).collect(), *found])
-
-
-def _first_failures(everything: pl.LazyFrame, name: str, sample: int) -> pl.DataFrame:
-    return _collect(everything.filter(~pl.col(name)).head(sample))
 
 
 def _collect(frame: pl.LazyFrame) -> pl.DataFrame:

@@ -1,6 +1,6 @@
 """A frame and its `SchemaRules` to a `Verdict`; knows no Dagster."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -56,6 +56,26 @@ class Verdict[Frame: (pl.DataFrame, pl.LazyFrame)](Findings):
         return self.rows_in - self.error_count
 
 
+@dataclass(frozen=True, eq=False)
+class _Samples(Mapping[str, pl.DataFrame]):
+    """Rows of a table by rule, gathered when they are asked for: thousands of rules may fail."""
+
+    table: pl.DataFrame
+    positions: Mapping[str, Sequence[int] | pl.Series]
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        return self.table[self.positions[name]]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.positions
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.positions)
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+
 def evaluate(frame: pl.DataFrame, rules: SchemaRules, *, sample: int) -> Verdict[pl.DataFrame]:
     """Evaluate every rule once over the frame and split it; the frame has the schema's columns.
 
@@ -74,12 +94,10 @@ def evaluate(frame: pl.DataFrame, rules: SchemaRules, *, sample: int) -> Verdict
     survivors = table if survives.all() else table.filter(survives)
     counts = {name: int((~flags[name]).sum()) for name in flags.columns}
     counts |= count_failing_tables(survivors.lazy(), rules.table_rules)
-    samples = {
-        name: table[
-            duplicates[name].first_rows
-            if name in duplicates
-            else (~flags[name]).arg_true().head(sample)
-        ]
+    positions = {
+        name: duplicates[name].first_rows
+        if name in duplicates
+        else (~flags[name]).arg_true().head(sample)
         for name in flags.columns
         if counts[name]
     }
@@ -91,7 +109,7 @@ def evaluate(frame: pl.DataFrame, rules: SchemaRules, *, sample: int) -> Verdict
         flagged=flagged,
         error_rows=flagged.filter(~survives).drop(SURVIVES),
         counts={rule.name: counts[rule.name] for rule in rules.rules},
-        samples=samples,
+        samples=_Samples(table, positions),
         duplicates={name: duplicates[name].duplicates for name in duplicates if counts[name]},
     )
 
@@ -132,15 +150,16 @@ def count_failing_tables(table: pl.LazyFrame, rules: Iterable[Rule]) -> dict[str
     return {name: int(not passes) for name, passes in verdicts.items()}
 
 
-def is_row_wise(expression: pl.Expr, schema: pl.Schema) -> bool:
-    """Whether an expression looks at one row at a time.
+def row_wise_rules(rules: Iterable[Rule], schema: pl.Schema) -> list[Rule]:
+    """The rules among these that look at one row at a time.
 
     Polars filters the parts of a concatenation on their own exactly where that gives the same rows,
     so the plan of such a filter tells (1.35 to 2.1).
     """
     part = pl.LazyFrame(schema=schema)
-    plan = pl.concat([part, part]).filter(expression.fill_null(value=True)).explain()
-    return plan.lstrip().startswith("UNION")
+    parts = pl.concat([part, part])
+    plans = ((rule, parts.filter(rule.expression.fill_null(value=True))) for rule in rules)
+    return [rule for rule, plan in plans if plan.explain().lstrip().startswith("UNION")]
 
 
 def volatile_rules(rules: SchemaRules, schema: pl.Schema) -> list[Rule]:
@@ -149,11 +168,9 @@ def volatile_rules(rules: SchemaRules, schema: pl.Schema) -> list[Rule]:
     Dataframely's own look at one row, except for the uniqueness rules, which taking rows away cannot
     break.
     """
-    return [
-        rule
-        for rule in rules.error_rules
-        if rule.written_by_hand and not is_row_wise(rule.expression, schema)
-    ]
+    by_hand = [rule for rule in rules.error_rules if rule.written_by_hand]
+    row_wise = {rule.name for rule in row_wise_rules(by_hand, schema)}
+    return [rule for rule in by_hand if rule.name not in row_wise]
 
 
 def evaluate_flags(table: pl.LazyFrame, rules: Iterable[Rule]) -> pl.DataFrame:
