@@ -183,8 +183,9 @@ class InvalidReferenceError(_DefinitionError):
 class InvalidRuleError(_DefinitionError):
     """A rule gives no expression, or one that is neither true nor false, or its name is kept.
 
-    What a rule over a `dy.Any` column gives shows only in a run. Names that begin with `dy_` are kept,
-    for filters of a collection too; then `schema` names the collection.
+    What a rule over a `dy.Any` column gives shows only in a run. Names that begin with `dy_`, and ones
+    that Polars takes for patterns, are kept, for filters of a collection too; then `schema` names the
+    collection.
     """
 
     def __init__(self, schema: str, rule: str, reason: str, fix: str) -> None:
