@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 
 from dagster_dataframely._code_version import derive_code_version
-from dagster_dataframely._rules import read_schema
+from dagster_dataframely._schemas import read_schema
 from dagster_dataframely.data import OrdersSchema
 
 PRINT_VERSION = """
 from dagster_dataframely._code_version import derive_code_version
-from dagster_dataframely._rules import read_schema
+from dagster_dataframely._schemas import read_schema
 from dagster_dataframely.data import OrdersSchema
 print(derive_code_version(read_schema(OrdersSchema)))
 """

@@ -21,7 +21,7 @@ from dagster_dataframely import _names
 from dagster_dataframely._collection_asset import REFUSED, DagsterArguments
 from dagster_dataframely._collections import read_collection
 from dagster_dataframely._member_verdicts import judge_members
-from dagster_dataframely._rules import read_schema
+from dagster_dataframely._schemas import read_schema
 from dagster_dataframely._streaming import evaluate_plan
 from dagster_dataframely._validation import Verdict, evaluate
 from dagster_dataframely.errors import (

@@ -10,7 +10,7 @@ import pytest
 
 import dagster_dataframely as dd
 from dagster_dataframely._columns import column_tags, table_schema
-from dagster_dataframely._rules import read_schema
+from dagster_dataframely._schemas import read_schema
 
 
 class Trips(dy.Schema):

@@ -21,7 +21,8 @@ from strategies import OVER_TABLES, TALLY, Drawn, schemas_and_frames
 
 import dagster_dataframely as dd
 from dagster_dataframely import _streaming
-from dagster_dataframely._rules import SchemaRules, read_schema
+from dagster_dataframely._rules import SchemaRules
+from dagster_dataframely._schemas import read_schema
 from dagster_dataframely._statistics import describe_families
 from dagster_dataframely._streaming import evaluate_plan
 from dagster_dataframely._validation import Verdict, evaluate

@@ -327,7 +327,7 @@ def test_columns_in_another_order_are_written_under_their_names(
 
 def test_a_storage_without_lists_gets_the_rules_as_text() -> None:
     from dagster_dataframely._quarantine import quarantine_frame
-    from dagster_dataframely._rules import read_schema
+    from dagster_dataframely._schemas import read_schema
     from dagster_dataframely._settings import QuarantineLayout
     from dagster_dataframely._validation import evaluate
 

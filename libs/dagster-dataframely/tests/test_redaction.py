@@ -309,7 +309,7 @@ def test_an_argument_that_names_no_column_is_refused(declare: Callable[[], Any])
     ],
 )
 def test_a_mark_inside_a_column_is_one_of_the_column(column: dy.Column, *, redacted: bool) -> None:
-    from dagster_dataframely._rules import read_schema
+    from dagster_dataframely._schemas import read_schema
 
     schema = type("Schema", (dy.Schema,), {"column": column})
     assert (read_schema(schema).redacted == {"column"}) == redacted

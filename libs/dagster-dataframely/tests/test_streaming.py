@@ -15,7 +15,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from dagster_dataframely import _staging, _streaming
-from dagster_dataframely._rules import read_schema
+from dagster_dataframely._schemas import read_schema
 from dagster_dataframely._staging import stage_rows, staging_folder
 from dagster_dataframely._statistics import describe_families
 from dagster_dataframely._streaming import evaluate_plan

@@ -9,7 +9,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import dagster_dataframely as dd
-from dagster_dataframely._rules import Rule, read_schema
+from dagster_dataframely._rules import Rule
+from dagster_dataframely._schemas import read_schema
 from dagster_dataframely._validation import (
     Verdict,
     evaluate,

@@ -23,7 +23,7 @@ from dagster_dataframely._declaration import Declaration, Surroundings
 from dagster_dataframely._declared import description_of, kinds_of, metadata_of, one_switch
 from dagster_dataframely._names import CoercibleToAssetKey
 from dagster_dataframely._process import process
-from dagster_dataframely._rules import read_declared
+from dagster_dataframely._schemas import read_declared
 from dagster_dataframely._settings import SETTINGS, SettingArguments
 from dagster_dataframely._severities import Severity
 from dagster_dataframely._typed_inputs import output_type, typed_ins

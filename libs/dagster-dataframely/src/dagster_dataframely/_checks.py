@@ -11,7 +11,8 @@ import polars as pl
 
 from dagster_dataframely import _names
 from dagster_dataframely._constraints import describe_expression
-from dagster_dataframely._rules import Rule, SchemaRules, reject_collisions
+from dagster_dataframely._rules import Rule, SchemaRules
+from dagster_dataframely._schemas import reject_collisions
 from dagster_dataframely._settings import Granularity, MultiColumnRules, Settings
 from dagster_dataframely._tables import (
     Table,

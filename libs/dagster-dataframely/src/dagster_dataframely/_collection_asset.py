@@ -31,7 +31,7 @@ from dagster_dataframely._compute import (
 from dagster_dataframely._declaration import Surroundings
 from dagster_dataframely._declared import one_switch
 from dagster_dataframely._quarantine import quarantine_beside
-from dagster_dataframely._rules import reject_unknown_columns
+from dagster_dataframely._schemas import reject_unknown_columns
 from dagster_dataframely._settings import SETTINGS, QuarantineLayout, SettingArguments, Settings
 from dagster_dataframely._severities import Severity
 from dagster_dataframely._typed_inputs import typed_ins

@@ -14,7 +14,8 @@ from dagster_dataframely._collections import CollectionRules, evaluate_filters, 
 from dagster_dataframely._declaration import Declaration
 from dagster_dataframely._judging import check_columns, column_schema_error
 from dagster_dataframely._reporting import own_severity
-from dagster_dataframely._rules import Rule, read_schema, reject_unknown_columns
+from dagster_dataframely._rules import Rule
+from dagster_dataframely._schemas import read_schema, reject_unknown_columns
 from dagster_dataframely._settings import Settings
 from dagster_dataframely._severities import Severity
 from dagster_dataframely._stored import (

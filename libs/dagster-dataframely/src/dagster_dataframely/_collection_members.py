@@ -10,7 +10,8 @@ from dagster_dataframely._code_version import derive_code_version
 from dagster_dataframely._collections import CollectionRules, describe_plans, read_collection
 from dagster_dataframely._declaration import Declaration
 from dagster_dataframely._declared import description_of, kinds_of, metadata_of
-from dagster_dataframely._rules import SchemaRules, read_schema, reject_collisions
+from dagster_dataframely._rules import SchemaRules
+from dagster_dataframely._schemas import read_schema, reject_collisions
 from dagster_dataframely._settings import Settings
 from dagster_dataframely._severities import Severity
 from dagster_dataframely._typed_inputs import lazy_output_type

@@ -10,7 +10,8 @@ import dataframely as dy
 import polars as pl
 
 from dagster_dataframely._constraints import describe_function
-from dagster_dataframely._rules import Rule, reject_reserved_name
+from dagster_dataframely._rules import Rule
+from dagster_dataframely._schemas import reject_reserved_name
 from dagster_dataframely._severities import Severity
 from dagster_dataframely._upstream import collection_filters
 from dagster_dataframely._validation import Findings

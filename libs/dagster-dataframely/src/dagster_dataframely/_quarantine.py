@@ -13,7 +13,8 @@ from dagster_dataframely import _names
 from dagster_dataframely._columns import column_tags
 from dagster_dataframely._constraints import describe_dtype
 from dagster_dataframely._names import INVALID, UNKNOWN, VALID, CoercibleToAssetKey
-from dagster_dataframely._rules import Rule, SchemaRules, read_schema
+from dagster_dataframely._rules import Rule, SchemaRules
+from dagster_dataframely._schemas import read_schema
 from dagster_dataframely._settings import QuarantineLayout, Settings
 
 

@@ -12,7 +12,7 @@ from dagster_dataframely._checks import build_check_specs
 from dagster_dataframely._declaration import Declaration, Surroundings
 from dagster_dataframely._judging import check_columns, column_schema_error, verdict_of
 from dagster_dataframely._reporting import own_severity
-from dagster_dataframely._rules import read_declared
+from dagster_dataframely._schemas import read_declared
 from dagster_dataframely._settings import SettingArguments
 from dagster_dataframely._severities import Severity
 from dagster_dataframely._stored import (

@@ -6,7 +6,8 @@ import dataframely as dy
 import polars as pl
 
 from dagster_dataframely._cells import REDACTED, render_series
-from dagster_dataframely._rules import SchemaRules, read_declared
+from dagster_dataframely._rules import SchemaRules
+from dagster_dataframely._schemas import read_declared
 from dagster_dataframely.errors import CastFailure, ColumnMismatch, StrictCastError
 
 

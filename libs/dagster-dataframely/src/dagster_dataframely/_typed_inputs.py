@@ -9,7 +9,8 @@ import dagster as dg
 import dataframely as dy
 import polars as pl
 
-from dagster_dataframely._rules import SchemaRules, read_schema
+from dagster_dataframely._rules import SchemaRules
+from dagster_dataframely._schemas import read_schema
 from dagster_dataframely._settings import Settings
 from dagster_dataframely._upstream import get_type_hints
 from dagster_dataframely.errors import ColumnMismatch

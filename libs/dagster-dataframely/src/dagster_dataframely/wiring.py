@@ -18,7 +18,7 @@ from dagster_dataframely._declaration import AssetYield, Declaration, Surroundin
 from dagster_dataframely._names import CoercibleToAssetKey
 from dagster_dataframely._process import evaluate_checks
 from dagster_dataframely._process import process as _process
-from dagster_dataframely._rules import read_declared, read_schema
+from dagster_dataframely._schemas import read_declared, read_schema
 from dagster_dataframely._settings import SettingArguments, Settings
 from dagster_dataframely._severities import Severity
 from dagster_dataframely._upstream import current_run_context
