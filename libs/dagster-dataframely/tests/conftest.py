@@ -1,6 +1,8 @@
 """What real runs and direct invocations share: a small IO manager, and one way to look at either."""
 
 import asyncio
+import gc
+import itertools
 import typing
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,6 +42,25 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("suite", max_examples=same, derandomize=True, deadline=None)
     settings.register_profile("fuzz", max_examples=other or 1, deadline=None)
     settings.load_profile("fuzz" if other else "suite")
+
+
+# Dagster leaves the connections of its instances in memory to the garbage collector, which may come in
+# the middle of a transaction of another one, and then SQLite cannot commit (1.12, seen once): it runs
+# between tests only.
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()  # What is imported stays.
+    gc.disable()
+
+
+def pytest_runtest_logfinish() -> None:
+    if next(FINISHED) % 20 == 0:
+        gc.collect()
+
+
+FINISHED = itertools.count()
 
 
 @pytest.hookimpl(trylast=True)
