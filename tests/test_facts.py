@@ -17,10 +17,11 @@ from round_trips import ALL_DTYPES, DTYPES, STORAGES, managers, send, series_of,
 
 import dagster_dataframely as dd
 from dagster_dataframely import __main__ as command
-from dagster_dataframely import _checks, _names, _settings
-from dagster_dataframely._files import KINDS
-from dagster_dataframely._statistics import describe_families
-from dagster_dataframely._storage import refuse_unstorable
+from dagster_dataframely import _names, _settings
+from dagster_dataframely._checks import specs as _checks
+from dagster_dataframely._infer.files import KINDS
+from dagster_dataframely._io_managers.dtypes import reject_unstorable
+from dagster_dataframely._metadata.statistics import describe_families
 from dagster_dataframely.components import QuarantineSpec, RuleChecks
 from dagster_dataframely.data import OrdersSchema, invalid_orders, valid_orders
 
@@ -189,10 +190,10 @@ def test_the_list_of_check_metadata_says_what_is_on_which_check() -> None:
     wide = invalid_orders().with_columns(extra=1)
     single = {
         check.check_name or "": set(check.metadata or {})
-        for check in dd.wiring.evaluate(OrdersSchema, wide, asset_key="orders")
+        for check in dd.wiring.evaluate(OrdersSchema, wide, asset="orders")
     }
     (_, collapsed) = dd.wiring.evaluate(
-        OrdersSchema, wide, asset_key="orders", check_granularity="schema"
+        OrdersSchema, wide, asset="orders", check_granularity="schema"
     )
     one = {key for key, where in listed.items() if where == "a check of one rule"}
     assert one == single["dy_rule__gift__nullability"] - {"dy_failed_sample"}
@@ -382,11 +383,11 @@ def test_the_attributes_on_the_site_are_the_components() -> None:
 
 
 def test_the_arguments_that_are_refused_are_those_the_guide_lists() -> None:
-    from dagster_dataframely._asset import REFUSED
+    from dagster_dataframely._assets.asset import DECIDED
 
     page = (DOCS / "guides/declare.md").read_text()
     sentence = page.partition("but for four: ")[2].partition(".")[0]
-    assert re.findall(r"`(\w+)`", sentence) == list(REFUSED)
+    assert re.findall(r"`(\w+)`", sentence) == list(DECIDED)
 
 
 def test_the_glossary_is_in_order_and_has_the_words_of_this_library() -> None:
@@ -418,7 +419,7 @@ def comes_back(storage: Any, manager: object) -> list[str]:
     frame = pl.DataFrame(columns)
     refused: list[str] = []
     try:
-        refuse_unstorable("any", storage, frame.schema)
+        reject_unstorable("any", storage, frame.schema)
     except dd.errors.StorageDtypeError as error:
         refused = list(error.columns)
     found = send(frame.drop(refused), manager)

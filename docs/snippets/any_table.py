@@ -28,7 +28,7 @@ orders = dg.AssetSpec("orders", metadata=dd.wiring.schema_metadata(Orders))
 
 @dg.multi_asset_check(specs=dd.wiring.check_specs(Orders, asset=orders.key))
 def orders_checks(lake: Lake) -> Iterator[dg.AssetCheckResult]:
-    yield from dd.wiring.evaluate(Orders, lake.read("orders"), asset_key=orders.key)
+    yield from dd.wiring.evaluate(Orders, lake.read("orders"), asset=orders.key)
 
 
 with tempfile.TemporaryDirectory() as folder:

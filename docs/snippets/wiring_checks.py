@@ -21,7 +21,7 @@ def orders() -> pl.DataFrame:
 
 @dg.multi_asset_check(specs=dd.wiring.check_specs(Orders, asset="orders"))
 def orders_checks(orders: pl.DataFrame) -> Iterator[dg.AssetCheckResult]:
-    yield from dd.wiring.evaluate(Orders, orders, asset_key="orders")
+    yield from dd.wiring.evaluate(Orders, orders, asset="orders")
 
 
 with tempfile.TemporaryDirectory() as folder:

@@ -24,7 +24,7 @@ def orders(context: dg.AssetExecutionContext) -> Iterator[dd.wiring.AssetYield]:
     yield from dd.wiring.process(
         Orders,
         frame,
-        valid_key=context.asset_key,
+        asset=context.asset_key,
         quarantine_writer=dd.wiring.delegating_writer(context),
     )
 

@@ -23,7 +23,7 @@ def orders() -> pl.DataFrame:
 @dg.multi_asset_check(specs=dd.wiring.check_specs(Orders, asset="orders"))
 def orders_checks(orders: pl.DataFrame) -> Iterator[dg.AssetCheckResult]:
     writer = dd.wiring.file_writer("orders", "evidence")
-    events = dd.wiring.process(Orders, orders, valid_key="orders", quarantine_writer=writer)
+    events = dd.wiring.process(Orders, orders, asset="orders", quarantine_writer=writer)
     try:
         yield from (event for event in events if isinstance(event, dg.AssetCheckResult))
     except (dd.errors.ValidationAbortError, dd.errors.NothingSurvivedError):

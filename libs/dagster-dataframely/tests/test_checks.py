@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import dagster_dataframely as dd
-from dagster_dataframely._constraints import describe_expression
+from dagster_dataframely._schema.words import describe_expression
 from dagster_dataframely.errors import CheckNameCollisionError, ManyChecksWarning
 
 WARN, ERROR = dg.AssetCheckSeverity.WARN, dg.AssetCheckSeverity.ERROR
@@ -69,7 +69,7 @@ def test_checks_and_their_results(
     settings: dict[str, Any], expected: dict[str, tuple[bool, dg.AssetCheckSeverity]]
 ) -> None:
     specs = dd.wiring.check_specs(Orders, asset="orders", **settings)
-    results = list(dd.wiring.evaluate(Orders, FRAME, asset_key="orders", **settings))
+    results = list(dd.wiring.evaluate(Orders, FRAME, asset="orders", **settings))
     assert {r.check_name: (r.passed, r.severity) for r in results} == expected
     assert [spec.name for spec in specs] == [result.check_name for result in results]
     assert [spec.blocking for spec in specs] == [True] + [False] * (len(specs) - 1)
@@ -78,7 +78,7 @@ def test_checks_and_their_results(
 
 def metadata_of(check: str, frame: pl.DataFrame = FRAME, **settings: Any) -> dict[str, Any]:
     """A check's metadata as plain values, with tables as lists of rows."""
-    results = dd.wiring.evaluate(Orders, frame, asset_key="orders", **settings)
+    results = dd.wiring.evaluate(Orders, frame, asset="orders", **settings)
     (result,) = [result for result in results if result.check_name == check]
     return {
         key: [dict(record.data) for record in value.records]
@@ -137,12 +137,12 @@ def test_metadata_of_a_check_for_several_rules() -> None:
 @pytest.mark.parametrize("granularity", ["rule", "column", "schema"])
 def test_no_failed_sample_when_none_is_wanted(granularity: Any) -> None:
     settings = {"check_granularity": granularity, "max_failure_samples": 0}
-    results = dd.wiring.evaluate(Orders, FRAME, asset_key="orders", **settings)
+    results = dd.wiring.evaluate(Orders, FRAME, asset="orders", **settings)
     assert not any("dy_failed_sample" in result.metadata for result in results)
 
 
 def test_a_check_for_several_rules_that_only_warn_warns() -> None:
-    results = dd.wiring.evaluate(Orders, FRAME[:2], asset_key="o", check_granularity="schema")
+    results = dd.wiring.evaluate(Orders, FRAME[:2], asset="o", check_granularity="schema")
     assert [(r.passed, r.severity) for r in results] == [(True, ERROR), (False, WARN)]
 
 
@@ -172,7 +172,7 @@ def test_odd_names_keep_their_original_in_description_and_metadata() -> None:
     assert spec.name == "dy_rule__gr__e__cm___netto__min"
     assert spec.description == "`größe (cm)|netto`: at least 1"
     frame = pl.DataFrame({"größe (cm)|netto": [0]})
-    (_, result) = dd.wiring.evaluate(Odd, frame, asset_key="odd")
+    (_, result) = dd.wiring.evaluate(Odd, frame, asset="odd")
     assert result.metadata["dy_rule"].value == "größe (cm)|netto|min"
 
 

@@ -8,13 +8,13 @@ import dataframely as dy
 import polars as pl
 import pytest
 
-from dagster_dataframely._code_version import derive_code_version
-from dagster_dataframely._schemas import read_schema
+from dagster_dataframely._schema.code_version import derive_code_version
+from dagster_dataframely._schema.read import read_schema
 from dagster_dataframely.data import OrdersSchema
 
 PRINT_VERSION = """
-from dagster_dataframely._code_version import derive_code_version
-from dagster_dataframely._schemas import read_schema
+from dagster_dataframely._schema.code_version import derive_code_version
+from dagster_dataframely._schema.read import read_schema
 from dagster_dataframely.data import OrdersSchema
 print(derive_code_version(read_schema(OrdersSchema)))
 """

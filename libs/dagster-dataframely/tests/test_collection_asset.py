@@ -18,12 +18,15 @@ from polars.testing import assert_frame_equal
 
 import dagster_dataframely as dd
 from dagster_dataframely import _names
-from dagster_dataframely._collection_asset import REFUSED, DagsterArguments
-from dagster_dataframely._collections import read_collection
-from dagster_dataframely._member_verdicts import judge_members
-from dagster_dataframely._schemas import read_schema
-from dagster_dataframely._streaming import evaluate_plan
-from dagster_dataframely._validation import Verdict, evaluate
+from dagster_dataframely._assets.collection_asset import DECIDED, DagsterArguments
+from dagster_dataframely._schema.collection import read_collection
+from dagster_dataframely._schema.declaration import Declaration
+from dagster_dataframely._schema.read import read_schema
+from dagster_dataframely._settings import Settings
+from dagster_dataframely._validation.filters import apply_filters
+from dagster_dataframely._validation.in_memory import evaluate
+from dagster_dataframely._validation.streaming import evaluate_plan
+from dagster_dataframely._validation.verdict import Verdict
 from dagster_dataframely.errors import (
     CheckNameCollisionError,
     ColumnSchemaError,
@@ -517,6 +520,8 @@ def judged(
     """The verdicts on the members, with frames in memory; without a run, which takes a while."""
     rules = read_collection(collection, propagation=True)
     schemas = {name: read_schema(rules.schemas[name]) for name in frames}
+    one = Settings(max_failure_samples=1)
+    declared = {name: Declaration(dg.AssetKey(name), rules, one) for name, rules in schemas.items()}
     with tempfile.TemporaryDirectory() as folder:
         verdicts: dict[str, Verdict[Any]] = {}
         for name, frame in frames.items():
@@ -534,7 +539,7 @@ def judged(
                 survivors=verdict.survivors.lazy().collect(),
                 error_rows=verdict.error_rows.lazy().collect(),
             )
-            for name, verdict in judge_members(rules, schemas, verdicts, 1).items()
+            for name, verdict in apply_filters(rules, declared, verdicts).items()
         }
 
 
@@ -660,11 +665,11 @@ def test_arguments_of_the_op_reach_it() -> None:
 
 def test_the_decorator_knows_every_argument_of_dg_multi_asset() -> None:
     upstream = set(inspect.signature(dg.multi_asset).parameters) - {"kwargs"}
-    known = {*DagsterArguments.__annotations__, *REFUSED}
+    known = {*DagsterArguments.__annotations__, *DECIDED}
     assert known - {"key_prefix", "io_manager_key"} == upstream
 
 
-@pytest.mark.parametrize("argument", REFUSED)
+@pytest.mark.parametrize("argument", DECIDED)
 def test_an_argument_that_the_decorator_decides_is_refused(argument: str) -> None:
     with pytest.raises(InvalidArgumentError) as raised:
         dd.collection_asset(Shop, **{argument: None})
@@ -691,11 +696,9 @@ def test_a_schema_is_no_collection() -> None:
         dd.collection_asset(Order)  # type: ignore[arg-type]
 
 
-def test_two_words_for_one_switch() -> None:
-    with pytest.raises(InvalidArgumentError):
-        dd.collection_asset(Shop, quarantine=True, filter=False)
-    shop = _returning(Shop.cast(DIRTY), filter=True)
-    assert invoke_collection(shop)["orders"].quarantine is not None
+def test_a_filter_is_something_else_here() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'filter'"):
+        dd.collection_asset(Shop, filter=True)  # type: ignore[call-arg]
 
 
 class Clash(dy.Collection):
@@ -781,7 +784,11 @@ def test_a_member_may_come_with_metadata_tags_and_a_data_version(store: "Store")
     ("returned", "asset", "found"),
     [
         ([ORDERS], "shop", "a `list`"),
-        ({"orders": ORDERS, "lines": LINES, "trips": LINES}, "shop", "`trips`, which is no member"),
+        (
+            {"orders": ORDERS, "lines": LINES, "trips": LINES},
+            "shop",
+            "`trips`, which is not a member",
+        ),
         ({"orders": ORDERS, "lines": None}, "shop", "nothing for member `lines`"),
         ({"orders": ORDERS}, "shop", "nothing for member `lines`"),
         ({"orders": ORDERS, "lines": [1]}, "lines", "a `list`"),

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import dagster_dataframely as dd
-from dagster_dataframely._columns import column_tags, table_schema
-from dagster_dataframely._schemas import read_schema
+from dagster_dataframely._schema.read import read_schema
+from dagster_dataframely._schema.table_schema import column_tags, table_schema
 
 
 class Trips(dy.Schema):

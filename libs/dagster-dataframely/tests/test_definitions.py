@@ -4,6 +4,7 @@ import asyncio
 import datetime as dt
 import importlib.util
 import inspect
+import pydoc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +16,7 @@ import polars as pl
 import pytest
 
 import dagster_dataframely as dd
-from dagster_dataframely._asset import REFUSED, DagsterArguments
+from dagster_dataframely._assets.asset import DECIDED
 from dagster_dataframely._settings import SettingArguments
 
 if TYPE_CHECKING:
@@ -321,9 +322,39 @@ def test_an_argument_does_what_it_does_on_a_plain_asset(argument: str) -> None:
 
 
 def test_an_argument_is_taken_or_refused_or_a_setting() -> None:
-    assert not DagsterArguments.__annotations__.keys() & REFUSED.keys()
-    assert not DagsterArguments.__annotations__.keys() & SettingArguments.__annotations__.keys()
-    assert GIVEN.keys() == DagsterArguments.__annotations__.keys()
+    own = {
+        "schema",
+        "quarantine",
+        "filter",
+        "severities",
+        "unknown",
+        *SettingArguments.__annotations__,
+    }
+    listed = inspect.signature(dd.asset).parameters.keys()
+    assert not listed & DECIDED.keys()
+    assert GIVEN.keys() == listed - own
+
+
+@pytest.mark.parametrize(
+    ("function", "typed", "meant"),
+    [
+        (dd.asset, "partition_def", "partitions_def"),
+        (dd.collection_asset, "partition_def", "partitions_def"),
+        (dd.asset, "quarantne", "quarantine"),
+    ],
+)
+def test_a_mistyped_argument_is_told_at_the_decorator(
+    function: Callable[..., Any], typed: str, meant: str
+) -> None:
+    with pytest.raises(TypeError, match=f"'{typed}'. Did you mean `{meant}`") as raised:
+        function(Orders, **{typed: None})
+    assert len(raised.traceback) <= 3
+
+
+def test_help_lists_every_parameter_of_the_decorator_by_name() -> None:
+    text = pydoc.render_doc(dd.asset)
+    for parameter in inspect.signature(dg.asset).parameters.keys() - DECIDED.keys():
+        assert parameter in {"compute_fn", "kwargs"} or f"{parameter}:" in text
 
 
 @pytest.mark.parametrize(
@@ -343,19 +374,7 @@ def test_an_argument_that_the_schema_decides_is_refused_by_name(
     with pytest.raises(dd.errors.InvalidArgumentError, match=f"`{argument}`") as caught:
         dd.asset(Orders, **arguments)
     assert caught.value.argument == argument
-    assert REFUSED[argument] in str(caught.value)
-
-
-def test_an_argument_that_does_not_exist_is_refused_as_on_a_plain_asset() -> None:
-    arguments: Any = {"no_such_argument": 1}
-
-    def message(decorate: Callable[[], Any]) -> str:
-        with pytest.raises(Exception, match="no_such_argument") as caught:
-            decorate()
-        return f"{type(caught.value).__name__}: {caught.value}"
-
-    plain = message(lambda: dg.asset(**arguments)(lambda_named_orders()))
-    assert message(lambda: dd.asset(Orders, **arguments)(lambda_named_orders())) == plain
+    assert DECIDED[argument] in str(caught.value)
 
 
 @pytest.mark.parametrize(

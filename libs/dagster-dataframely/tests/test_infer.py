@@ -22,11 +22,12 @@ from polars.testing.parametric import dataframes
 
 import dagster_dataframely as dd
 from dagster_dataframely import __main__ as command
-from dagster_dataframely import _files, _inference
-from dagster_dataframely._files import Table, read_batches
-from dagster_dataframely._inference import infer
+from dagster_dataframely._infer import facts as _inference
+from dagster_dataframely._infer import files as _files
+from dagster_dataframely._infer.facts import infer
+from dagster_dataframely._infer.files import Table, read_batches
+from dagster_dataframely._infer.source import write_module
 from dagster_dataframely._names import is_nameable
-from dagster_dataframely._schema_source import write_module
 from dagster_dataframely.data import OrdersSchema, valid_orders
 
 ORDERS = pl.DataFrame(
@@ -162,7 +163,7 @@ def test_a_csv_file_is_split_at_its_separator(
 def test_dtypes_of_a_csv_file_fit_every_row(
     tmp_path: Path, printed: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dagster_dataframely._files._DTYPE_ROWS", 2)
+    monkeypatch.setattr("dagster_dataframely._infer.files._DTYPE_ROWS", 2)
     path = tmp_path / "late.csv"
     path.write_text("a,b,c,d\n" + "1,1,2026-01-05,1\n" * 5 + "2.5,x,never,2\n")
     columns = schema_of(printed(path, "--no-ranges")).columns()

@@ -20,13 +20,14 @@ from polars.testing import assert_frame_equal
 from strategies import OVER_TABLES, TALLY, Drawn, schemas_and_frames
 
 import dagster_dataframely as dd
-from dagster_dataframely import _streaming
-from dagster_dataframely._rules import SchemaRules
-from dagster_dataframely._schemas import read_schema
-from dagster_dataframely._statistics import describe_families
-from dagster_dataframely._streaming import evaluate_plan
-from dagster_dataframely._validation import Verdict, evaluate
-from dagster_dataframely._writers import DirectCall, direct_call
+from dagster_dataframely._metadata.statistics import describe_families
+from dagster_dataframely._run.direct_invocation import DirectCall, direct_call
+from dagster_dataframely._schema.read import read_schema
+from dagster_dataframely._schema.rules import SchemaRules
+from dagster_dataframely._validation import streaming as _streaming
+from dagster_dataframely._validation.in_memory import evaluate
+from dagster_dataframely._validation.streaming import evaluate_plan
+from dagster_dataframely._validation.verdict import Verdict
 from dagster_dataframely.data import OrdersSchema
 
 ROW = "dy_row"

@@ -202,9 +202,7 @@ def test_a_clean_run_of_a_hand_wired_asset_clears_what_its_writer_can_clear(
     @dg.asset(check_specs=dd.wiring.check_specs(Orders, asset="orders"), output_required=False)
     def orders(context: dg.AssetExecutionContext) -> Any:
         writer = dd.wiring.delegating_writer(context)
-        yield from dd.wiring.process(
-            Orders, next(frames), valid_key="orders", quarantine_writer=writer
-        )
+        yield from dd.wiring.process(Orders, next(frames), asset="orders", quarantine_writer=writer)
 
     heights = []
     for _run in range(2):
@@ -219,7 +217,7 @@ def test_a_writer_that_is_a_function_is_not_called_without_error_rows() -> None:
     def refuse(frame: pl.DataFrame) -> str:
         raise AssertionError(frame)
 
-    assert list(dd.wiring.process(Orders, CLEAN, valid_key="orders", quarantine_writer=refuse))
+    assert list(dd.wiring.process(Orders, CLEAN, asset="orders", quarantine_writer=refuse))
 
 
 @pytest.mark.parametrize("partition", [None, "mon"])
@@ -326,10 +324,10 @@ def test_columns_in_another_order_are_written_under_their_names(
 
 
 def test_a_storage_without_lists_gets_the_rules_as_text() -> None:
-    from dagster_dataframely._quarantine import quarantine_frame
-    from dagster_dataframely._schemas import read_schema
+    from dagster_dataframely._quarantine.frame import quarantine_frame
+    from dagster_dataframely._schema.read import read_schema
     from dagster_dataframely._settings import QuarantineLayout
-    from dagster_dataframely._validation import evaluate
+    from dagster_dataframely._validation.in_memory import evaluate
 
     rules = read_schema(Orders)
     error_rows = evaluate(DIRTY, rules, sample=0).error_rows

@@ -230,7 +230,7 @@ def test_a_value_is_one_word_and_a_null_stays_null() -> None:
 
 def test_duplicated_keys_are_counted_without_their_values() -> None:
     frame, _ = EXITS["abort"]
-    checks = {c.check_name: c for c in dd.wiring.evaluate(People, frame, asset_key="people")}
+    checks = {c.check_name: c for c in dd.wiring.evaluate(People, frame, asset="people")}
     metadata = checks["dy_rule__primary_key"].metadata
     assert metadata["dy_duplicated_keys"].value == 2
     assert records(metadata["dy_duplicated_sample"]) == [
@@ -266,7 +266,7 @@ class Plain(dy.Schema):
 def shown(**settings: Any) -> list[str]:
     """The columns whose values a sample shows."""
     frame = pl.DataFrame({"email": ["e"], "phone": ["p"]})
-    (event, *_) = dd.wiring.process(Plain, frame, valid_key="plain", **settings)
+    (event, *_) = dd.wiring.process(Plain, frame, asset="plain", **settings)
     assert isinstance(event, dg.MaterializeResult)
     (row,) = records((event.metadata or {})["dataframely/valid_sample"])
     return [name for name, value in row.items() if value != "redacted"]
@@ -309,7 +309,7 @@ def test_an_argument_that_names_no_column_is_refused(declare: Callable[[], Any])
     ],
 )
 def test_a_mark_inside_a_column_is_one_of_the_column(column: dy.Column, *, redacted: bool) -> None:
-    from dagster_dataframely._schemas import read_schema
+    from dagster_dataframely._schema.read import read_schema
 
     schema = type("Schema", (dy.Schema,), {"column": column})
     assert (read_schema(schema).redacted == {"column"}) == redacted

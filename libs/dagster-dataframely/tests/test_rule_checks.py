@@ -14,7 +14,7 @@ from dagster import AssetExecutionContext
 
 import dagster_dataframely as dd
 from dagster_dataframely import _names
-from dagster_dataframely._schemas import read_schema
+from dagster_dataframely._schema.read import read_schema
 from dagster_dataframely.data import OrdersSchema, invalid_orders
 from dagster_dataframely.errors import InvalidArgumentError
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import dagster_dataframely as dd
-from dagster_dataframely._schemas import read_schema
+from dagster_dataframely._schema.read import read_schema
 from dagster_dataframely.data import OrdersSchema
 from dagster_dataframely.errors import (
     CheckNameCollisionError,

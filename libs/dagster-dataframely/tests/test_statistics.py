@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from dagster_dataframely._statistics import describe_families
+from dagster_dataframely._metadata.statistics import describe_families
 from dagster_dataframely.data import valid_orders
 
 EVERY_FAMILY = pl.DataFrame(
@@ -114,7 +114,7 @@ def test_histogram_shows_each_bins_share(values: list[int], drawn: str) -> None:
 def test_distinct_strings_are_estimated_among_many(
     distinct: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dagster_dataframely._statistics._EXACT", 80_000)
+    monkeypatch.setattr("dagster_dataframely._metadata.statistics._EXACT", 80_000)
     frame = pl.DataFrame({"a": [str(number % distinct) for number in range(80_001)]})
     (few,) = describe_families(frame[1:])["string"]
     assert few["distinct"] == distinct
@@ -127,7 +127,7 @@ def test_distinct_strings_are_estimated_among_many(
 def test_an_estimate_does_not_depend_on_how_the_rows_are_stored(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("dagster_dataframely._statistics._EXACT", 0)
+    monkeypatch.setattr("dagster_dataframely._metadata.statistics._EXACT", 0)
     frame = pl.DataFrame({"a": [str(number) for number in range(50_000)]})
     frame.write_parquet(tmp_path / "a.parquet", row_group_size=7_000)
     halves = pl.concat([frame[:20_000], frame[20_000:]], rechunk=False)
@@ -139,7 +139,7 @@ def test_an_estimate_does_not_depend_on_how_the_rows_are_stored(
 def test_a_histogram_of_many_rows_is_drawn_from_evenly_spaced_ones(
     monkeypatch: pytest.MonkeyPatch, *, lazy: bool
 ) -> None:
-    monkeypatch.setattr("dagster_dataframely._statistics._SAMPLE", 100)
+    monkeypatch.setattr("dagster_dataframely._metadata.statistics._SAMPLE", 100)
     # The even rows are low and the odd ones high, but for the last, which is the highest of all.
     frame = pl.DataFrame({"a": [*([0, 70] * 100), 80]})
     (row,) = describe_families(frame.lazy() if lazy else frame)["numeric"]

@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 from round_trips import ALL_DTYPES, STORAGES, managers, send, series_of
 
 import dagster_dataframely as dd
-from dagster_dataframely._storage import refuse_unstorable
+from dagster_dataframely._io_managers.dtypes import reject_unstorable
 from dagster_dataframely.errors import StorageDtypeError, UnstorableColumn
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def is_refused(storage: Any, dtype: pl.DataType) -> bool:
     try:
-        refuse_unstorable("any", storage, {"column": dtype})
+        reject_unstorable("any", storage, {"column": dtype})
     except StorageDtypeError:
         return True
     return False
@@ -109,7 +109,7 @@ def test_a_declared_column_that_would_be_lost_fails_the_run_before_the_function(
 def test_the_error_says_what_to_declare_instead() -> None:
     dtypes: dict[str, pl.DataType] = {"trip": pl.List(pl.Duration()), "thing": pl.Object()}
     with pytest.raises(StorageDtypeError) as raised:
-        refuse_unstorable("parcels", "DuckDB", dtypes)
+        reject_unstorable("parcels", "DuckDB", dtypes)
     assert raised.value.unstorable == (
         UnstorableColumn("trip", "Duration", "`dy.Int64` of microseconds"),
         UnstorableColumn("thing", "Object", "a dtype of Polars"),
@@ -135,9 +135,7 @@ def hand_wired(frame: pl.DataFrame) -> dg.AssetsDefinition:
     @dg.asset(check_specs=dd.wiring.check_specs(Anything, asset="anything"), output_required=False)
     def anything(context: dg.AssetExecutionContext) -> Any:
         writer = dd.wiring.delegating_writer(context)
-        yield from dd.wiring.process(
-            Anything, frame, valid_key="anything", quarantine_writer=writer
-        )
+        yield from dd.wiring.process(Anything, frame, asset="anything", quarantine_writer=writer)
 
     return anything
 

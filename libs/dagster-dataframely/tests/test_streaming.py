@@ -14,12 +14,14 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from dagster_dataframely import _staging, _streaming
-from dagster_dataframely._schemas import read_schema
-from dagster_dataframely._staging import stage_rows, staging_folder
-from dagster_dataframely._statistics import describe_families
-from dagster_dataframely._streaming import evaluate_plan
-from dagster_dataframely._validation import Verdict, evaluate, rule_combinations
+from dagster_dataframely._metadata.statistics import describe_families
+from dagster_dataframely._schema.read import read_schema
+from dagster_dataframely._validation import staging as _staging
+from dagster_dataframely._validation import streaming as _streaming
+from dagster_dataframely._validation.in_memory import evaluate
+from dagster_dataframely._validation.staging import stage_rows, staging_folder
+from dagster_dataframely._validation.streaming import evaluate_plan
+from dagster_dataframely._validation.verdict import Verdict, rule_combinations
 from dagster_dataframely.data import OrdersSchema, invalid_orders, valid_orders
 from dagster_dataframely.errors import InvalidRuleError, StagingError
 
@@ -298,7 +300,7 @@ def test_another_error_of_the_sink_passes_through(
 LEAVE_A_FOLDER = """
 import os, sys
 from pathlib import Path
-from dagster_dataframely._staging import staging_folder
+from dagster_dataframely._validation.staging import staging_folder
 with staging_folder(Path(sys.argv[1])) as folder:
     Path(folder, "rows.parquet").write_bytes(b"half a file")
     os._exit(9)

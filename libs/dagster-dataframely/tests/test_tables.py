@@ -6,7 +6,7 @@ import dagster as dg
 import polars as pl
 import pytest
 
-from dagster_dataframely._tables import (
+from dagster_dataframely._metadata.tables import (
     Table,
     fit_names,
     fit_tables,

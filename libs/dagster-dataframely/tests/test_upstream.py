@@ -13,15 +13,19 @@ import pytest
 from dagster._core.decorator_utils import get_type_hints
 from dataframely._rule import RuleFactory
 
-from dagster_dataframely import _names, _upstream
-from dagster_dataframely._asset import REFUSED, DagsterArguments
-from dagster_dataframely._declared import MAX_KINDS
+import dagster_dataframely as dd
+from dagster_dataframely import _names
+from dagster_dataframely._assets.arguments import MAX_KINDS
+from dagster_dataframely._assets.asset import DECIDED
+from dagster_dataframely._settings import SETTINGS
+from dagster_dataframely._upstream import dataframely, io_managers, steps
 
 
 def test_the_decorator_knows_every_argument_of_dg_asset() -> None:
     """A new argument of `dg.asset` has to be forwarded or refused on purpose."""
     upstream = set(inspect.signature(dg.asset).parameters) - {"compute_fn", "kwargs"}
-    known = {*DagsterArguments.__annotations__, *REFUSED}
+    own = {"schema", "quarantine", "filter", "severities", "unknown", *SETTINGS}
+    known = {*inspect.signature(dd.asset).parameters, *DECIDED} - own
     assert upstream - known == set()
     assert known - upstream <= {"is_virtual"}  # Dagster has it from 1.13.
 
@@ -38,8 +42,8 @@ def test_a_schemas_own_rules_have_no_public_list() -> None:
 
     assert isinstance(Schema.__dict__["positive"], RuleFactory)
     assert list(Schema._schema_validation_rules()) == ["positive"]
-    assert list(_upstream.rule_factories(Schema)) == ["positive"]
-    assert str(_upstream.schema_rule_expressions(Schema)["positive"]()) == str(pl.col("a") > 0)
+    assert list(dataframely.rule_factories(Schema)) == ["positive"]
+    assert str(dataframely.schema_rule_expressions(Schema)["positive"]()) == str(pl.col("a") > 0)
 
 
 def test_rules_of_several_bases_merge_as_dataframely_merges_them() -> None:
@@ -50,7 +54,7 @@ def test_rules_of_several_bases_merge_as_dataframely_merges_them() -> None:
     root = type("Root", (dy.Schema,), {"a": dy.Int64()})
     left, right = schema("Left", root, limit=1), schema("Right", root, limit=2)
     both = schema("Both", left, right)
-    merged = _upstream.rule_factories(both)["r"].validation_fn(both)
+    merged = dataframely.rule_factories(both)["r"].validation_fn(both)
     assert str(merged) == str(both._schema_validation_rules()["r"].expr)
 
 
@@ -66,7 +70,7 @@ def test_a_rule_of_dataframely_2_for_a_group_is_evaluated_over_the_group() -> No
         def _schema_validation_rules(cls) -> dict[str, Any]:
             return {"grouped": Grouped()}
 
-    expression = _upstream.schema_rule_expressions(Schema)["grouped"]()
+    expression = dataframely.schema_rule_expressions(Schema)["grouped"]()
     frame = pl.DataFrame({"a": [1, 1, 1], "g": [1, 1, None], "h": [2, 2, 2]})
     assert frame.select(expression).to_series().to_list() == [True, True, False]
 
@@ -97,11 +101,11 @@ def test_annotations_are_resolved_in_the_functions_own_module() -> None:
     ],
 )
 def test_dagster_knows_a_context_by_its_name(function: Any, *, expected: bool) -> None:
-    assert _upstream.has_context(function) is expected
+    assert steps.has_context(function) is expected
 
 
 def test_outside_a_run_there_is_no_context() -> None:
-    assert _upstream.current_run_context(dg.AssetKey("orders")) is None
+    assert steps.current_run_context(dg.AssetKey("orders")) is None
 
 
 def test_an_io_managers_metadata_wins_over_a_materialize_result_but_not_over_the_context() -> None:
@@ -138,7 +142,7 @@ def test_what_a_manager_says_passes_through_the_output_context_that_the_step_mak
     @dg.multi_asset(outs={"one": dg.AssetOut(), "two": dg.AssetOut()})
     def both(context: dg.AssetExecutionContext) -> Any:
         key = dg.AssetKey("one")
-        with _upstream.rewriting_manager_metadata(
+        with io_managers.rewriting_manager_metadata(
             context, key, lambda said: dict.fromkeys(said, 0)
         ):
             yield dg.Output(1, "one")
@@ -255,7 +259,7 @@ def test_a_run_without_a_partition_can_only_yield_the_evaluation_of_a_partition(
 ) -> None:
     """Why `evaluation_of_partition` makes the event that a result becomes."""
     partitions = dg.StaticPartitionsDefinition(["a"])
-    with _upstream.disable_dagster_warnings():
+    with steps.disable_dagster_warnings():
         spec = dg.AssetCheckSpec("c", asset="orders", partitions_def=partitions)
 
     @dg.asset(partitions_def=partitions)
@@ -264,7 +268,7 @@ def test_a_run_without_a_partition_can_only_yield_the_evaluation_of_a_partition(
     @dg.multi_asset_check(specs=[spec], can_subset=True)
     def check(context: dg.AssetCheckExecutionContext) -> Any:
         result = dg.AssetCheckResult(asset_key="orders", check_name="c", passed=False)
-        yield _upstream.evaluation_of_partition(context, result, "a")
+        yield steps.evaluation_of_partition(context, result, "a")
         raise RuntimeError
 
     defs = dg.Definitions(
@@ -295,10 +299,10 @@ def test_filters_of_a_collection_have_no_public_list() -> None:
         def positive(self) -> pl.LazyFrame:
             return self.member.filter(pl.col("a") > 0)
 
-    (logic,) = _upstream.collection_filters(Collection).values()
+    (logic,) = dataframely.collection_filters(Collection).values()
     instance = Collection.cast({"member": pl.LazyFrame({"a": [-1, 1, 1]})})
     assert logic(instance).collect()["a"].to_list() == [1, 1]
-    assert list(_upstream.collection_filters(Collection)) == ["positive"]
+    assert list(dataframely.collection_filters(Collection)) == ["positive"]
 
 
 def test_an_expression_for_the_whole_table_fills_every_row_only_with_columns() -> None:
@@ -321,7 +325,7 @@ def test_the_methods_that_write_are_named_as_they_were() -> None:
         "Parquet": PolarsParquetIOManager.write_df_to_path,
     }
     names = {name: f"{m.__module__}.{m.__qualname__}" for name, m in methods.items()}
-    assert {storage: name for name, storage in _upstream._STORAGES.items()} == names
+    assert {storage: name for name, storage in io_managers._STORAGES.items()} == names
 
 
 @pytest.mark.io_managers

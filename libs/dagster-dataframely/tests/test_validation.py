@@ -9,15 +9,11 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import dagster_dataframely as dd
-from dagster_dataframely._rules import Rule
-from dagster_dataframely._schemas import read_schema
-from dagster_dataframely._validation import (
-    Verdict,
-    evaluate,
-    row_wise_rules,
-    rule_combinations,
-    volatile_rules,
-)
+from dagster_dataframely._schema.read import read_schema
+from dagster_dataframely._schema.rules import Rule
+from dagster_dataframely._validation.flags import row_wise_rules, volatile_rules
+from dagster_dataframely._validation.in_memory import evaluate
+from dagster_dataframely._validation.verdict import Verdict, rule_combinations
 from dagster_dataframely.data import OrdersSchema, invalid_orders, valid_orders
 
 
@@ -410,7 +406,7 @@ def test_nested_columns_may_lie_in_several_chunks(
 ) -> None:
     assert IN_TWO_CHUNKS["struct"].n_chunks() == 2
     _, *checks = dd.wiring.evaluate(
-        Nested, IN_TWO_CHUNKS, asset_key="any", engine=engine, max_failure_samples=sample
+        Nested, IN_TWO_CHUNKS, asset="any", engine=engine, max_failure_samples=sample
     )
     found: list[Any] = [check.metadata for check in checks]
     counts = {check["dy_rule"].value: check["dy_failed_count"].value for check in found}

@@ -85,9 +85,7 @@ def declare_by_hand(frame: object, *, quarantine: bool = True) -> dg.AssetsDefin
     )
     def orders(context: AssetExecutionContext) -> Iterator[Any]:
         writer = wiring.delegating_writer(context) if quarantine else None
-        yield from wiring.process(
-            Orders, frame, valid_key=["shop", "orders"], quarantine_writer=writer
-        )
+        yield from wiring.process(Orders, frame, asset=["shop", "orders"], quarantine_writer=writer)
 
     return orders
 
@@ -173,7 +171,7 @@ def test_an_asset_by_hand_fails_on_a_collision_before_anything_is_written(
 def checks_with_evaluate(key: str) -> dg.AssetChecksDefinition:
     @dg.multi_asset_check(specs=wiring.check_specs(Orders, asset=key))
     def checks(context: AssetCheckExecutionContext, stored: pl.DataFrame) -> Iterator[Any]:
-        yield from wiring.evaluate(Orders, stored, asset_key=key)
+        yield from wiring.evaluate(Orders, stored, asset=key)
 
     return checks
 
@@ -182,7 +180,7 @@ def checks_with_process(key: str) -> dg.AssetChecksDefinition:
     @dg.multi_asset_check(specs=wiring.check_specs(Orders, asset=key))
     def checks(stored: pl.DataFrame) -> Iterator[Any]:
         events = wiring.process(
-            Orders, stored, valid_key=key, quarantine_writer=lambda frame: "nowhere"
+            Orders, stored, asset=key, quarantine_writer=lambda frame: "nowhere"
         )
         try:
             for event in events:
@@ -250,9 +248,9 @@ def test_results_match_the_specs_at_each_granularity(
 ) -> None:
     specs = wiring.check_specs(Orders, asset="orders", **settings)
     frame = SOME.lazy() if lazy else SOME
-    evaluated = list(wiring.evaluate(Orders, frame, asset_key="orders", **settings))
+    evaluated = list(wiring.evaluate(Orders, frame, asset="orders", **settings))
     _, *processed = wiring.process(
-        Orders, frame, valid_key="orders", quarantine_writer=lambda _: "there", **settings
+        Orders, frame, asset="orders", quarantine_writer=lambda _: "there", **settings
     )
     names = [(spec.asset_key, spec.name) for spec in specs]
     for results in (evaluated, processed):
@@ -262,7 +260,7 @@ def test_results_match_the_specs_at_each_granularity(
 
 def test_evaluate_reports_extra_columns_and_no_row_raises() -> None:
     wide = SOME.with_columns(extra=1)
-    results = list(wiring.evaluate(Orders, wide, asset_key="orders"))
+    results = list(wiring.evaluate(Orders, wide, asset="orders"))
     assert verdicts(results) == all_checks(**FAILING)
     assert results[0].metadata == {"dy_extra_columns": dg.MetadataValue.json(["extra"])}
 
@@ -270,7 +268,7 @@ def test_evaluate_reports_extra_columns_and_no_row_raises() -> None:
 def test_evaluate_reports_other_columns_and_then_raises() -> None:
     seen: list[dg.AssetCheckResult] = []
     with pytest.raises(dd.errors.ColumnSchemaError) as caught:
-        seen.extend(wiring.evaluate(Orders, DRIFTED, asset_key="orders"))
+        seen.extend(wiring.evaluate(Orders, DRIFTED, asset="orders"))
     assert caught.value.columns == ("amount",)
     assert verdicts(seen) == {"dy_schema__columns": (False, "ERROR")}
 
@@ -283,22 +281,22 @@ def test_evaluate_runs_a_plan_once_and_not_at_all_on_drift() -> None:
         return frame
 
     plan = SOME.lazy().map_batches(count)
-    assert len(list(wiring.evaluate(Orders, plan, asset_key="orders"))) == len(CHECKS)
+    assert len(list(wiring.evaluate(Orders, plan, asset="orders"))) == len(CHECKS)
     assert runs == [1]
     with pytest.raises(dd.errors.ColumnSchemaError):
-        list(wiring.evaluate(Orders, plan.drop("amount"), asset_key="orders"))
+        list(wiring.evaluate(Orders, plan.drop("amount"), asset="orders"))
     assert runs == [1]
 
 
 def test_evaluate_and_process_take_severities() -> None:
     severities: Any = {"amount|min": "warn", "note|max_length": "error"}
     specs = wiring.check_specs(Orders, asset="orders", severities=severities)
-    results = list(wiring.evaluate(Orders, SOME, asset_key="orders", severities=severities))
+    results = list(wiring.evaluate(Orders, SOME, asset="orders", severities=severities))
     assert [spec.name for spec in specs] == [result.check_name for result in results]
     failed = {r.check_name: r.severity.name for r in results if not r.passed}
     assert failed == {"dy_rule__amount__min": "WARN", "dy_rule__note__max_length": "ERROR"}
     with pytest.raises(dd.errors.ValidationAbortError) as caught:
-        list(wiring.process(Orders, SOME, valid_key="orders", severities=severities))
+        list(wiring.process(Orders, SOME, asset="orders", severities=severities))
     assert caught.value.counts == {"note|max_length": 1}
 
 
@@ -317,7 +315,7 @@ def test_process_takes_the_settings_of_the_decorator(
 ) -> None:
     def metadata(**settings: Any) -> set[str]:
         materialization, *_ = wiring.process(
-            Orders, SOME, valid_key="orders", quarantine_writer=lambda _: "there", **settings
+            Orders, SOME, asset="orders", quarantine_writer=lambda _: "there", **settings
         )
         return set(materialization.metadata or {})
 
@@ -326,9 +324,7 @@ def test_process_takes_the_settings_of_the_decorator(
 
 @pytest.mark.parametrize("partition_key", [None, "mon"])
 def test_process_counts_a_partition(partition_key: str | None) -> None:
-    materialization, *_ = wiring.process(
-        Orders, CLEAN, valid_key="orders", partition_key=partition_key
-    )
+    materialization, *_ = wiring.process(Orders, CLEAN, asset="orders", partition_key=partition_key)
     assert isinstance(materialization, dg.MaterializeResult)
     metadata = materialization.metadata or {}
     assert metadata["dagster/row_count"] == 2
@@ -342,7 +338,7 @@ def test_process_hands_the_error_rows_to_any_writer() -> None:
         written.append(frame)
         return "the list"
 
-    materialization, *_ = wiring.process(Orders, SOME, valid_key="orders", quarantine_writer=write)
+    materialization, *_ = wiring.process(Orders, SOME, asset="orders", quarantine_writer=write)
     (frame,) = written
     assert_frame_equal(frame, ERROR_ROWS)
     assert isinstance(materialization, dg.MaterializeResult)

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dagster_dataframely._files import Options, open_table, reading
-from dagster_dataframely._inference import infer
-from dagster_dataframely._schema_source import write_module
+from dagster_dataframely._infer.facts import infer
+from dagster_dataframely._infer.files import Options, open_table, reading
+from dagster_dataframely._infer.source import write_module
 from dagster_dataframely.errors import DagsterDataframelyError
 
 _SECONDS_BETWEEN_LINES = 2.0

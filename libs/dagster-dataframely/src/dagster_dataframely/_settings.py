@@ -1,15 +1,17 @@
 """Settings: default, then environment, then argument; each checked where it enters."""
 
+import difflib
 import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, TypedDict
 
 from upath import UPath
 
-from dagster_dataframely.errors import InvalidSettingError
+from dagster_dataframely.errors import InvalidArgumentError, InvalidSettingError
 
 ENVIRONMENT_PREFIX = "DAGSTER_DATAFRAMELY_"
 QUARANTINE_DIR_VARIABLE = f"{ENVIRONMENT_PREFIX}QUARANTINE_DIR"
@@ -122,6 +124,23 @@ class _Setting:
         variable = ENVIRONMENT_PREFIX + name.upper()
         text = os.environ.get(variable)
         return None if text is None else self.check(name, self.from_text(text), f"`{variable}`")
+
+
+def reject_unknown(
+    function: str,
+    unknown: Mapping[str, object],
+    known: Collection[str],
+    decided: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Reject arguments that a function does not take; `decided` has the reasons for some."""
+    for argument in unknown:
+        if argument in decided:
+            raise InvalidArgumentError(argument, decided[argument])
+        if argument not in known:
+            nearest = difflib.get_close_matches(argument, known, 1)
+            hint = f" Did you mean `{nearest[0]}`?" if nearest else ""
+            message = f"{function}() got an unexpected keyword argument {argument!r}.{hint}"
+            raise TypeError(message)
 
 
 def quarantine_dir() -> UPath | None:

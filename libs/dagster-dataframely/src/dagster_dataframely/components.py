@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal
 import dagster as dg
 import dataframely as dy
 
+from dagster_dataframely._checks.rule_checks import build_rule_checks
 from dagster_dataframely._names import CoercibleToAssetKey
-from dagster_dataframely._quarantine import build_quarantine_spec
+from dagster_dataframely._quarantine.spec import build_quarantine_spec
 from dagster_dataframely._references import ASSET, PARTITIONS, SCHEMA, Kind, import_reference
-from dagster_dataframely._rule_checks import build_rule_checks
 
 __all__ = ["DataframelyComponent", "QuarantineSpec", "RuleChecks"]
 

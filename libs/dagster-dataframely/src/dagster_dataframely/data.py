@@ -7,7 +7,7 @@ from typing import Any
 import dataframely as dy
 import polars as pl
 
-from dagster_dataframely._severities import rule, severity
+from dagster_dataframely._schema.severity import rule, severity
 
 __all__ = ["OrdersSchema", "invalid_orders", "valid_orders"]
 

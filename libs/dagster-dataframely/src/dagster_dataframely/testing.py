@@ -10,8 +10,8 @@ from typing import Any, cast
 import dagster as dg
 import polars as pl
 
-from dagster_dataframely._declaration import AssetYield
-from dagster_dataframely._writers import DirectCall, direct_call
+from dagster_dataframely._run.direct_invocation import DirectCall, direct_call
+from dagster_dataframely._run.events import AssetYield
 
 __all__ = ["Invocation", "invoke", "invoke_collection"]
 

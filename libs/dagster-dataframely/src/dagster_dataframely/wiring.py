@@ -13,17 +13,24 @@ import dataframely as dy
 import polars as pl
 from upath import UPath
 
-from dagster_dataframely import _checks, _columns, _names, _quarantine, _writers
-from dagster_dataframely._declaration import AssetYield, Declaration, Surroundings
+from dagster_dataframely import _names
+from dagster_dataframely._checks.evaluate import evaluate_checks
+from dagster_dataframely._checks.specs import build_check_specs
 from dagster_dataframely._names import CoercibleToAssetKey
-from dagster_dataframely._process import evaluate_checks
-from dagster_dataframely._process import process as _process
-from dagster_dataframely._schemas import read_declared, read_schema
+from dagster_dataframely._quarantine import frame as _frame
+from dagster_dataframely._quarantine import writers as _writers
+from dagster_dataframely._quarantine.writers import QuarantineWriter, delegating_writer
+from dagster_dataframely._run.context import Member, RunContext
+from dagster_dataframely._run.events import AssetYield
+from dagster_dataframely._run.exits import take_exit
+from dagster_dataframely._run.return_value import unpack_table
+from dagster_dataframely._schema import table_schema as _table_schema
+from dagster_dataframely._schema.declaration import Declaration
+from dagster_dataframely._schema.read import read_declared, read_schema
+from dagster_dataframely._schema.severity import Severity
 from dagster_dataframely._settings import SettingArguments, Settings
-from dagster_dataframely._severities import Severity
-from dagster_dataframely._upstream import current_run_context
-from dagster_dataframely._validation import evaluate as _evaluate
-from dagster_dataframely._writers import QuarantineWriter, delegating_writer
+from dagster_dataframely._upstream.steps import current_run_context
+from dagster_dataframely._validation import in_memory as _in_memory
 
 __all__ = [
     "AssetYield",
@@ -73,14 +80,7 @@ def check_specs(
         #> ['dy_schema__columns', 'dy_schema__rules']
         ```
     """
-    declaration = _declare(schema, asset, severities, settings)
-    return _checks.build_check_specs(
-        declaration.rules,
-        declaration.groups,
-        declaration.asset_key,
-        partitions_def,
-        declaration.settings,
-    )
+    return build_check_specs(_declare(schema, asset, severities, settings), partitions_def)
 
 
 def schema_metadata(schema: type[dy.Schema]) -> dict[str, dg.TableSchema]:
@@ -124,7 +124,7 @@ def table_schema(schema: type[dy.Schema]) -> dg.TableSchema:
         #> order_id Int64 True
         ```
     """
-    return _columns.table_schema(read_schema(schema))
+    return _table_schema.table_schema(read_schema(schema))
 
 
 def check_name(rule: str) -> str:
@@ -179,16 +179,17 @@ def quarantine_frame(
     """
     rules = read_schema(schema, severities)
     layout = Settings.resolve({"quarantine_layout": quarantine_layout}).quarantine_layout
-    return _quarantine.quarantine_frame(_evaluate(frame, rules, sample=0).error_rows, rules, layout)
+    error_rows = _in_memory.evaluate(frame, rules, sample=0).error_rows
+    return _frame.quarantine_frame(error_rows, rules, layout)
 
 
 def quarantine_path(
-    key: CoercibleToAssetKey, directory: str | Path | UPath, partition_key: str | None = None
+    asset: CoercibleToAssetKey, directory: str | Path | UPath, partition_key: str | None = None
 ) -> UPath:
     """The file that `file_writer` writes: the key's parts as folders, `_quarantine` after the last.
 
     Args:
-        key: The key of the asset the rows belong to.
+        asset: The key of the asset the rows belong to.
         directory: Where the path starts, local or as fsspec names it (`s3://bucket/folder`).
         partition_key: Adds a file for the partition; on a grid, a folder for each dimension, in the
             order of the dimensions' names.
@@ -208,20 +209,19 @@ def quarantine_path(
         ```
     """
     return _writers.quarantine_path(
-        dg.AssetKey.from_coercible(key), UPath(directory), partition_key
+        dg.AssetKey.from_coercible(asset), UPath(directory), partition_key
     )
 
 
 def file_writer(
-    key: CoercibleToAssetKey, directory: str | Path | UPath, partition_key: str | None = None
+    asset: CoercibleToAssetKey, directory: str | Path | UPath, partition_key: str | None = None
 ) -> QuarantineWriter:
     """A writer that puts error rows into a Parquet file at `quarantine_path`.
 
-    The file is written under another name and then renamed, so a write that fails leaves an older file
-    as it was.
+    A write that fails leaves an older file as it was: the new one is renamed when it is complete.
 
     Args:
-        key: The key of the asset the rows belong to.
+        asset: The key of the asset the rows belong to.
         directory: Where the path starts; folders are created when rows are written.
         partition_key: As for `quarantine_path`.
 
@@ -245,14 +245,14 @@ def file_writer(
             #> True
         ```
     """
-    return _writers.file_writer(dg.AssetKey.from_coercible(key), UPath(directory), partition_key)
+    return _writers.file_writer(dg.AssetKey.from_coercible(asset), UPath(directory), partition_key)
 
 
 def process(
     schema: type[dy.Schema],
     returned: object,
     *,
-    valid_key: CoercibleToAssetKey,
+    asset: CoercibleToAssetKey,
     quarantine_writer: QuarantineWriter | None = None,
     partition_key: str | None = None,
     severities: Mapping[str, Severity] | None = None,
@@ -261,13 +261,12 @@ def process(
     """What `dd.asset` does with what its function returns: the events of one of the six exits.
 
     Yields the `MaterializeResult` with the surviving rows, where there are any to write, and one
-    result for each check of `check_specs`. Where the run must not go on, the results come first and
-    then the error.
+    result for each check of `check_specs`. Where the run must not go on, the error comes last.
 
     Args:
         schema: The schema class.
         returned: A frame, lazy or not, a `MaterializeResult` that holds one, or `None` for a skip.
-        valid_key: The key of the asset the valid rows belong to.
+        asset: The key of the asset the valid rows belong to.
         quarantine_writer: Takes the error rows; `None` means that error rows abort.
         partition_key: The partition of this run, for `dagster/partition_row_count`.
         severities: `"error"` or `"warn"` by rule name, over what the schema says.
@@ -288,26 +287,26 @@ def process(
         from dagster_dataframely.data import OrdersSchema, valid_orders
 
         materialization, *checks = dd.wiring.process(
-            OrdersSchema, valid_orders(), valid_key="orders"
+            OrdersSchema, valid_orders(), asset="orders"
         )
         print(all(check.passed for check in checks))
         #> True
         ```
     """
-    declaration = _declare(schema, valid_key, severities, settings)
-    surroundings = Surroundings(quarantine_writer, partition_key)
-    if (context := current_run_context(declaration.asset_key)) is not None:
-        surroundings = Surroundings.of_step(
-            context, declaration.asset_key, quarantine_writer, partition_key
-        )
-    yield from _process(declaration, returned, surroundings)
+    declaration = _declare(schema, asset, severities, settings)
+    key = declaration.asset_key
+    run = RunContext(quarantine_writer, partition_key)
+    if (step := current_run_context(key)) is not None:
+        run = RunContext.of_step(step, key, quarantine_writer, partition_key)
+    results = unpack_table("table", declaration.asset_name, returned)
+    yield from take_exit({"table": Member(declaration, run)}, results)
 
 
 def evaluate(
     schema: type[dy.Schema],
     frame: pl.DataFrame | pl.LazyFrame,
     *,
-    asset_key: CoercibleToAssetKey,
+    asset: CoercibleToAssetKey,
     severities: Mapping[str, Severity] | None = None,
     **settings: Unpack[SettingArguments],
 ) -> Iterator[dg.AssetCheckResult]:
@@ -316,7 +315,7 @@ def evaluate(
     Args:
         schema: The schema class.
         frame: The frame to look at; a lazy plan runs once.
-        asset_key: The key of the asset the checks belong to.
+        asset: The key of the asset the checks belong to.
         severities: `"error"` or `"warn"` by rule name, over what the schema says.
         **settings: As for `dd.asset`.
 
@@ -332,12 +331,12 @@ def evaluate(
         import dagster_dataframely as dd
         from dagster_dataframely.data import OrdersSchema, invalid_orders
 
-        results = dd.wiring.evaluate(OrdersSchema, invalid_orders(), asset_key="orders")
+        results = dd.wiring.evaluate(OrdersSchema, invalid_orders(), asset="orders")
         print([result.check_name for result in results if not result.passed][:2])
         #> ['dy_rule__order_id__min', 'dy_rule__customer__nullability']
         ```
     """
-    yield from evaluate_checks(_declare(schema, asset_key, severities, settings), frame)
+    yield from evaluate_checks(_declare(schema, asset, severities, settings), frame, lambda _: None)
 
 
 def _declare(

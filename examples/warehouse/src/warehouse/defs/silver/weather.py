@@ -33,7 +33,7 @@ def weather(context: dg.AssetExecutionContext, drops: RawDrops) -> Iterator[dd.w
     yield from dd.wiring.process(
         Weather,
         frame,
-        valid_key=context.asset_key,
+        asset=context.asset_key,
         quarantine_writer=dd.wiring.delegating_writer(context),
     )
     yield check_hours(frame)

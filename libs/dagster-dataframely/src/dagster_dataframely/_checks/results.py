@@ -1,0 +1,207 @@
+"""Build the results of the checks from a findings."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import dagster as dg
+import polars as pl
+
+from dagster_dataframely import _names
+from dagster_dataframely._metadata.tables import (
+    Table,
+    fit_names,
+    fit_tables,
+    most_room,
+    most_rows,
+    rows_table,
+    sample_table,
+)
+from dagster_dataframely._schema.declaration import Declaration
+from dagster_dataframely._schema.granularity import CheckGroup
+from dagster_dataframely._schema.rules import Rule
+from dagster_dataframely._schema.words import describe_expression
+from dagster_dataframely._validation.verdict import Findings
+from dagster_dataframely.errors import ColumnSchemaError
+
+SeverityOf = Callable[[Rule], dg.AssetCheckSeverity]
+
+
+def own_severity(rule: Rule) -> dg.AssetCheckSeverity:
+    """The severity the rule is declared with."""
+    return dg.AssetCheckSeverity.ERROR if rule.severity == "error" else dg.AssetCheckSeverity.WARN
+
+
+def always_warn(_rule: Rule) -> dg.AssetCheckSeverity:
+    """For a run that set its error rows aside and went on."""
+    return dg.AssetCheckSeverity.WARN
+
+
+def copy_result(result: dg.AssetCheckResult, **changes: Any) -> dg.AssetCheckResult:
+    """A check result with some fields changed."""
+    fields: dict[str, Any] = {
+        "passed": result.passed,
+        "asset_key": result.asset_key,
+        "check_name": result.check_name,
+        "metadata": result.metadata,
+        "severity": result.severity,
+        "description": result.description,
+    }
+    return dg.AssetCheckResult(**{**fields, **changes})
+
+
+def column_schema_error(
+    declaration: Declaration, found: pl.Schema, *, stored: bool = False
+) -> ColumnSchemaError | None:
+    """The error for a failed column check. `stored`: the frame was loaded, not returned."""
+    if not (mismatches := declaration.rules.mismatches(found)):
+        return None
+    return ColumnSchemaError(
+        declaration.asset_name,
+        declaration.rules.name,
+        mismatches,
+        castable=declaration.rules.is_castable(found),
+        stored=stored,
+    )
+
+
+def columns_check_result(declaration: Declaration, found: pl.Schema | None) -> dg.AssetCheckResult:
+    """The result of the column-schema check; it passes where nothing mismatches, and without a frame.
+
+    Its metadata takes an eighth of the budget.
+    """
+    room = declaration.settings.max_metadata_bytes // 16
+    metadata: dict[str, Any] = {}
+    mismatches = [] if found is None else declaration.rules.mismatches(found)
+    if extra_columns := [name for name in found or () if name not in declaration.rules.columns]:
+        metadata[_names.EXTRA_COLUMNS] = fit_names(extra_columns, room)
+    if mismatches:
+        rows = [{**m._asdict(), "found": m.found or "missing"} for m in mismatches]
+        metadata |= fit_tables({_names.COLUMN_ERRORS: rows_table(rows, "column")}, room)
+    return dg.AssetCheckResult(
+        passed=not mismatches,
+        asset_key=declaration.asset_key,
+        check_name=_names.COLUMNS_CHECK,
+        severity=dg.AssetCheckSeverity.ERROR,
+        metadata=metadata,
+    )
+
+
+def rule_check_results(
+    declaration: Declaration,
+    findings: Findings | None,
+    severity_of: SeverityOf = own_severity,
+    metadata: Mapping[str, Any] = MappingProxyType({}),
+) -> Iterator[dg.AssetCheckResult]:
+    """One result for each group of rules; without findings every check passes, over no rows.
+
+    `metadata` is added to each result. A check that stands for several rules has the severity of the
+    worst of those that failed, or of the worst of all where it passes. The samples of all checks take
+    three eighths of the budget.
+    """
+    room = declaration.settings.max_metadata_bytes * 3 // 8
+    most = declaration.settings.max_failure_samples
+    fitted = fit_tables(_samples(declaration, findings, room) if findings and most else {}, room)
+    for group in declaration.groups:
+        failed = findings.failed(group.rules) if findings else {}
+        relevant = [rule for rule in group.rules if rule.name in failed] or group.rules
+        severities = {severity_of(rule) for rule in relevant}
+        error = dg.AssetCheckSeverity.ERROR
+        tables = {
+            key: fitted[group.check_name, key]
+            for key in (_names.FAILED_SAMPLE, _names.DUPLICATED_SAMPLE)
+            if (group.check_name, key) in fitted
+        }
+        yield dg.AssetCheckResult(
+            passed=not failed,
+            asset_key=declaration.asset_key,
+            check_name=group.check_name,
+            severity=error if error in severities else dg.AssetCheckSeverity.WARN,
+            metadata={**_group_metadata(group, findings, failed), **tables, **metadata},
+        )
+
+
+def _samples(
+    declaration: Declaration, findings: Findings, room: int
+) -> dict[tuple[str, str], Table]:
+    """The first rows that fail, by check and metadata key; those of the most failures weigh most."""
+    rules, groups = declaration.rules, declaration.groups
+    most_samples = declaration.settings.max_failure_samples
+    sampled = {group.check_name: _sampled(group, findings) for group in groups}
+    most = most_room(room, sum(map(bool, sampled.values())))
+    samples = {}
+    for group in groups:
+        if not (found := sampled[group.check_name]):
+            continue
+        weight = sum(findings.counts[rule.name] for rule in found)
+        # Not every column of a wide table may fit: what the rules look at is kept longest.
+        looked_at = [name for rule in found for name in rule.expression.meta.root_names()]
+        first = [_names.RULE, *looked_at, *rules.primary_key]
+        frame = (
+            _labelled(found, findings, most) if group.collapsed else findings.samples[found[0].name]
+        )
+        table = sample_table(frame, rules.redacted, most, first, weight)
+        # As many rows as the samples have, which are not gathered for it.
+        rows = sum(min(_cases(rule, findings), most_samples) for rule in found)
+        samples[group.check_name, _names.FAILED_SAMPLE] = replace(
+            table, more_rows=rows - len(table.rows)
+        )
+        if not group.collapsed and found[0].name in findings.duplicates:
+            keys = findings.duplicates[found[0].name].sample
+            samples[group.check_name, _names.DUPLICATED_SAMPLE] = sample_table(
+                keys, rules.redacted, most, weight=weight
+            )
+    return samples
+
+
+def _sampled(group: CheckGroup, findings: Findings) -> list[Rule]:
+    """The rules of a check that there are failing rows of, the one that most rows fail first."""
+    rules = [rule for rule in group.rules if rule.name in findings.samples]
+    return sorted(rules, key=lambda rule: -findings.counts[rule.name])
+
+
+def _cases(rule: Rule, findings: Findings) -> int:
+    """How many rows a rule fails, or keys."""
+    duplicates = findings.duplicates.get(rule.name)
+    return findings.counts[rule.name] if duplicates is None else duplicates.keys
+
+
+def _labelled(found: Sequence[Rule], findings: Findings, room: int) -> pl.DataFrame:
+    """Failing rows of several rules, with the rule; as many of each where not all can fit."""
+    rows = most_rows(room, findings.samples[found[0].name].width)
+    for_each = max(1, rows // len(found))
+    return pl.concat(
+        findings.samples[rule.name]
+        .head(for_each)
+        .select(pl.lit(rule.name).alias(_names.RULE), pl.all())
+        for rule in found[:rows]
+    )
+
+
+def _group_metadata(
+    group: CheckGroup, findings: Findings | None, failed: Mapping[str, int]
+) -> dict[str, Any]:
+    if not group.collapsed:
+        rule = group.rules[0]
+        metadata: dict[str, Any] = {_names.FILTER: rule.name}
+        if not rule.is_filter:
+            expression = describe_expression(rule.expression)
+            metadata = {_names.RULE: rule.name, _names.RULE_EXPR: expression}
+        metadata[_names.FAILED_COUNT] = failed.get(rule.name, 0)
+        duplicates = findings.duplicates if findings else {}
+        if rule.name in duplicates:
+            metadata[_names.DUPLICATED_KEYS] = duplicates[rule.name].keys
+        elif rule.wants_unique and not failed:
+            metadata[_names.DUPLICATED_KEYS] = 0
+        return metadata
+    rows = [
+        {
+            "rule": rule.name,
+            "expression": describe_expression(rule.expression),
+            "failures": failed.get(rule.name, 0),
+            "severity": rule.severity,
+        }
+        for rule in group.rules
+    ]
+    return {_names.RULES: rows_table(rows).whole()}

@@ -1,0 +1,234 @@
+"""Read a file in batches: Parquet, CSV, or a table of a DuckDB database."""
+
+import functools
+import importlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import polars as pl
+
+from dagster_dataframely._names import is_nameable
+from dagster_dataframely.errors import UnreadableFileError
+
+BATCH_ROWS = 100_000
+"""How many rows are in memory together."""
+
+
+_DTYPE_ROWS = 10_000
+"""How many rows of a CSV file tell its dtypes at first."""
+
+
+_MEMORY = "1GB"
+"""What DuckDB may keep of a file in memory."""
+
+
+_UNREADABLE = re.compile(r"\b(INTERVAL|UNION)\b")
+"""DuckDB's types that Polars panics at (2.1)."""
+
+
+_ERRORS = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
+
+
+_TEXT = re.compile(r"""'[^']*'|"[^"]*\"""")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command's arguments say of how to read a file."""
+
+    table: str | None = None
+    rows: int | None = None
+    separator: str | None = None
+    nulls: Sequence[str] = ()
+
+    def limit(self, rows: int) -> int:
+        """How many of these rows are wanted."""
+        return rows if self.rows is None else min(rows, self.rows)
+
+
+class ReadBatches(Protocol):
+    """Reads all rows of a table, some at a time."""
+
+    def __call__(self, columns: Sequence[str] | None = None, /) -> Iterator[pl.DataFrame]: ...
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that a file holds."""
+
+    schema: Mapping[str, pl.DataType]
+    rows: int
+    batches: ReadBatches
+    name: str
+    """Without folder and suffix."""
+    title: str
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """The columns that Polars cannot read, with their types."""
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what Polars, DuckDB and the system raise for a file into an `UnreadableFileError`."""
+    try:
+        yield
+    except _ERRORS as error:
+        raise UnreadableFileError(str(path), _first_line(error)) from error
+
+
+def open_table(path: Path, options: Options) -> Table:
+    """Find out what a file is and which columns it has; raises what `reading` turns."""
+    if not path.is_file():
+        problem = "it is a folder" if path.is_dir() else "there is no such file"
+        raise UnreadableFileError(str(path), problem)
+    for suffix, open_kind in KINDS.items():
+        if path.name.lower().endswith(suffix):
+            if options.table is not None and open_kind is not _open_duckdb:
+                raise UnreadableFileError(str(path), "`--table` is for DuckDB")
+            table = open_kind(path, options)
+            if not any(map(is_nameable, table.schema)):
+                raise UnreadableFileError(str(path), "it has no column that a schema can declare")
+            return table
+    known = ", ".join(f"`{suffix}`" for suffix in KINDS)
+    raise UnreadableFileError(str(path), f"its name ends with none of {known}")
+
+
+def _open_parquet(path: Path, options: Options) -> Table:
+    frame = pl.scan_parquet(path, n_rows=options.rows, glob=False)
+    rows = options.limit(frame.select(pl.len()).collect().item())
+    batches = functools.partial(read_batches, frame, rows)
+    return Table(frame.collect_schema(), rows, batches, path.stem, path.name)
+
+
+def _open_csv(path: Path, options: Options) -> Table:
+    scan = functools.partial(
+        pl.scan_csv,
+        path,
+        separator=options.separator or ("\t" if path.suffix.lower() == ".tsv" else ","),
+        null_values=list(options.nulls) or None,
+        n_rows=options.rows,
+        try_parse_dates=True,
+        glob=False,
+    )
+    # `infer_schema_length=None` takes minutes for a GB (1.44).
+    frame = _fit(scan, scan(infer_schema_length=_DTYPE_ROWS).collect_schema())
+    rows = options.limit(frame.select(pl.len()).collect().item())
+    batches = functools.partial(read_batches, frame, rows)
+    title = f"{path.name}, read with `try_parse_dates=True`"
+    return Table(frame.collect_schema(), rows, batches, path.name.partition(".")[0], title)
+
+
+def _fit(scan: Callable[..., pl.LazyFrame], schema: pl.Schema) -> pl.LazyFrame:
+    """A scan whose dtypes all values can be read as: wider ones where the first rows told too little."""
+    frame = scan(schema=schema)
+    try:
+        _count_nulls(frame)
+    except pl.exceptions.ComputeError:
+        texts = _count_nulls(scan(schema=dict.fromkeys(schema, pl.String())))
+        while True:
+            # Behind the rows that are wanted, Polars reads some more, which need not fit (2.1).
+            frame = scan(schema=schema, ignore_errors=True)
+            nulls = _count_nulls(frame)
+            narrow = [name for name in schema if nulls[name] > texts[name]]
+            if not narrow:
+                break
+            for name in narrow:
+                schema[name] = pl.Float64() if schema[name] == pl.Int64 else pl.String()
+    return frame
+
+
+def _count_nulls(frame: pl.LazyFrame) -> dict[str, int]:
+    counts = frame.select(pl.all().null_count()).collect(engine="streaming")
+    return counts.row(0, named=True)
+
+
+def read_batches(
+    frame: pl.LazyFrame, rows: int, columns: Sequence[str] | None = None, /
+) -> Iterator[pl.DataFrame]:
+    """The rows of a lazy frame, on the streaming engine."""
+    frame = frame if columns is None else frame.select(columns)
+    for batch in frame.collect_batches(chunk_size=BATCH_ROWS, engine="streaming"):
+        rows -= batch.height
+        yield batch
+    # Polars may end without an error where it cannot go on (1.35).
+    if rows > 0:
+        message = f"its last {rows:,} rows cannot be read"
+        raise OSError(message)
+
+
+def _open_duckdb(path: Path, options: Options) -> Table:
+    with _connect(path) as connection:
+        schema, name = _choose_table(path, connection, options.table)
+        table = f"{_quote(schema)}.{_quote(name)}"
+        types = connection.sql(f"describe {table}").fetchall()
+        ((rows,),) = connection.sql(f"select count(*) from {table}").fetchall()
+    left_out = {c: dtype for c, dtype, *_ in types if _UNREADABLE.search(_TEXT.sub("", dtype))}
+    readable = [column for column, *_ in types if column not in left_out]
+    limit = options.limit(rows)
+
+    def batches(columns: Sequence[str] | None = None, /) -> Iterator[pl.DataFrame]:
+        selected = ", ".join(map(_quote, readable if columns is None else columns))
+        with _connect(path) as connection:
+            relation = connection.sql(f"select {selected} from {table} limit {limit}")
+            # `fetch_arrow_reader` is deprecated (1.5), the other one newer than the lowest version.
+            read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+            reader = read(BATCH_ROWS)
+            yield pl.DataFrame(reader.schema.empty_table())
+            yield from map(pl.DataFrame, reader)
+
+    return Table(
+        next(batches()).schema, limit, batches, name, f"{schema}.{name} of {path.name}", left_out
+    )
+
+
+@contextmanager
+def _connect(path: Path) -> Iterator[Any]:
+    """A connection that reads; DuckDB, and pyarrow, by which it hands rows over, are optional."""
+    try:
+        duckdb, _ = map(importlib.import_module, ("duckdb", "pyarrow"))
+    except ImportError as error:
+        install = f"`{error.name}` is missing, run `pip install dagster-dataframely[duckdb]`"
+        raise UnreadableFileError(str(path), install) from error
+    config = {"memory_limit": _MEMORY}
+    try:
+        with duckdb.connect(str(path), read_only=True, config=config) as connection:
+            yield connection
+    except duckdb.Error as error:
+        raise UnreadableFileError(str(path), _first_line(error)) from error
+
+
+def _choose_table(path: Path, connection: Any, wanted: str | None) -> tuple[str, str]:
+    """The schema and the name of a table, which may be told by its name alone or not at all."""
+    tables = connection.sql(
+        "select table_schema, table_name from information_schema.tables "
+        "where table_catalog = current_database() order by all"
+    ).fetchall()
+    found = [
+        (schema, name) for schema, name in tables if wanted in (None, name, f"{schema}.{name}")
+    ]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(f"`{schema}.{name}`" for schema, name in tables) or "none"
+    problem = "`--table` names none" if wanted and not found else "`--table` has to name one"
+    raise UnreadableFileError(str(path), f"{problem} of its tables: {names}")
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0]
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+KINDS: Mapping[str, Callable[[Path, Options], Table]] = {
+    ".parquet": _open_parquet,
+    ".csv": _open_csv,
+    ".csv.gz": _open_csv,
+    ".tsv": _open_csv,
+    ".duckdb": _open_duckdb,
+    ".db": _open_duckdb,
+}

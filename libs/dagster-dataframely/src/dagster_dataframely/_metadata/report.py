@@ -1,0 +1,247 @@
+"""Report a run in Markdown, for people; other metadata is for queries and plots."""
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+from urllib.parse import quote
+
+import dagster as dg
+
+from dagster_dataframely import _names
+from dagster_dataframely._cells import render_cell
+from dagster_dataframely._metadata.tables import Table
+from dagster_dataframely._schema.rules import Rule, SchemaRules
+from dagster_dataframely._validation.verdict import Verdict
+
+_MAX_LINES = 20
+"""Of the table of failing rules."""
+
+
+_MAX_NAMES = 5
+"""Names in a sentence."""
+
+
+_MAX_NAME = 60
+
+
+_MAX_REASON = 240
+"""A cell has no more characters."""
+
+
+_NOTE = 100
+"""Bytes: the note on the rules that are left out takes no more."""
+
+
+_LENGTH = 100
+"""Pixels of a full bar."""
+
+
+# Dagster's UI shows a report in its place if that is shorter than 1,000 characters (1.13).
+_SVG = (
+    "<svg xmlns='http://www.w3.org/2000/svg' width='{whole}' height='9' style='background:#8884'>"
+    "<rect width='{part}' height='9' fill='{colour}'/></svg>"
+)
+
+
+_COLOURS = {"error": "#d33", "warn": "#d92"}
+
+
+_SAFE = "/:='"
+"""Beside letters and digits, what a link in Markdown may have as it is."""
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What an earlier materialization says of its run."""
+
+    rows_written: int
+    error_rows: int
+    failed: Mapping[str, int | None]
+    """As `count_failures` gives it."""
+
+
+def read_earlier(materialization: dg.AssetMaterialization | None) -> Earlier | None:
+    """`None` where there is no earlier materialization, or one that does not say all of this."""
+    if materialization is None:
+        return None
+    keys = (_names.ROWS_WRITTEN, _names.ERROR_ROWS, _names.FAILURES_BY_RULE)
+    values: dict[str, Any] = {key: m.value for key, m in materialization.metadata.items()}
+    rows, error_rows, failed = (values.get(key) for key in keys)
+    if isinstance(rows, int) and isinstance(error_rows, int) and isinstance(failed, Mapping):
+        return Earlier(rows, error_rows, failed)
+    return None
+
+
+def count_failures(failed: Mapping[str, int], room: int) -> dict[str, int | None]:
+    """How many rows fail each failing rule, the worst first, in at most so many bytes of JSON.
+
+    A long name is cut as a cell is. A note without a number, which may exceed the room, stands for
+    the rules that are left out.
+    """
+    counts: dict[str, int | None] = {}
+    for name, count in sorted(failed.items(), key=lambda item: -item[1]):
+        counts.setdefault(_key(name), count)
+    taken = list(accumulate(len(json.dumps(item)) for item in counts.items()))
+    if not taken or taken[-1] <= room:
+        return counts
+    shown = list(counts.items())[: bisect_right(taken, room - _NOTE)]
+    note = f"… {_number(len(counts) - len(shown), 'more rule')} (max_metadata_bytes)"
+    return {**dict(shown), note: None}
+
+
+def write_report(
+    rules: SchemaRules,
+    verdict: Verdict[Any],
+    together: Table | None,
+    earlier: Earlier | None,
+    room: int,
+) -> str:
+    """A headline, the failing rules, the others in short, and what changed.
+
+    `together` has the sets of rules that error rows fail, biggest first. It takes at most so many bytes
+    of JSON: where names are long it has fewer of them, or the headline alone, which may exceed the room.
+    """
+    failed = verdict.failed(rules.rules)
+    headline = _headline(verdict, len(failed), len(rules.rules))
+    passing = [rule.name for rule in rules.rules if rule.name not in failed] if failed else []
+    for most in range(_MAX_LINES, 0, -1):
+        paragraphs = [
+            headline,
+            _table(rules, verdict, most),
+            _passing(passing, most),
+            _together(together, verdict.error_count),
+            _changes(verdict, failed, earlier, most),
+        ]
+        report = "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+        if len(json.dumps(report)) <= room:
+            return report
+    return headline
+
+
+def _headline(verdict: Verdict[Any], failed: int, rules: int) -> str:
+    rows = _number(verdict.rows_in, "row")
+    if verdict.error_count:
+        written = f"**{verdict.survivor_count:,} of {rows} written**"
+        share = _share(verdict.error_count, verdict.rows_in)
+        head = f"{written}, {verdict.error_count:,} set aside ({share})."
+    else:
+        head = f"**{rows} written.**"
+    if not rules:
+        return head
+    if not failed:
+        return f"{head} {'The rule passes' if rules == 1 else f'All {rules:,} rules pass'}."
+    return f"{head}\n\n{failed:,} of {_number(rules, 'rule')} {'fails' if failed == 1 else 'fail'}."
+
+
+def _table(rules: SchemaRules, verdict: Verdict[Any], most: int) -> str:
+    failing = [rule for rule in rules.rules if verdict.counts[rule.name]]
+    if not failing:
+        return ""
+    # A rule over the whole table comes first: its count is of tables, not of rows.
+    failing.sort(key=lambda rule: (not rule.whole_table, -verdict.counts[rule.name]))
+    lines = ["| rule | severity | rows | share | |", "| --- | --- | ---: | ---: | --- |"]
+    lines += [_line(rule, verdict) for rule in failing[:most]]
+    hidden = len(failing) - most
+    if hidden > 0:
+        lines.append(f"| and {_number(hidden, 'more rule')} | | | | |")
+    return "\n".join(lines)
+
+
+def _line(rule: Rule, verdict: Verdict[Any]) -> str:
+    # A `|` would end the cell, also after a backslash that a backslash escapes.
+    name = re.sub(r"(\\*)\|", r"\1\1\\|", _code(rule.name))
+    head = f"| {name} | {rule.severity}"
+    if rule.whole_table:
+        return f"{head} | the whole table | | |"
+    count, rows = verdict.counts[rule.name], verdict.rows_in
+    return f"{head} | {count:,} | {_share(count, rows)} | {_bar(rule, count, rows)} |"
+
+
+def _passing(names: Sequence[str], most: int) -> str:
+    if not names:
+        return ""
+    if len(names) > min(2 * _MAX_NAMES, most):
+        return f"{_number(len(names), 'other rule')} {'passes' if len(names) == 1 else 'pass'}."
+    return f"{', '.join(map(_code, names))} {'passes' if len(names) == 1 else 'pass'}."
+
+
+def _together(together: Table | None, error_rows: int) -> str:
+    if together is None:
+        return ""
+    names, rows = together.rows[0]
+    reason = _code(str(names), _MAX_REASON)
+    return f"Most frequent reason: {reason} ({rows:,} of {_number(error_rows, 'error row')})."
+
+
+def _changes(
+    verdict: Verdict[Any], failed: Mapping[str, int], earlier: Earlier | None, most: int
+) -> str:
+    if earlier is None:
+        return ""
+    changes = [
+        _difference(verdict.survivor_count - earlier.rows_written, "row"),
+        _difference(verdict.error_count - earlier.error_rows, "error row"),
+    ]
+    now = {_key(name) for name in failed}
+    known = None not in earlier.failed.values()  # Else, what is not listed may have failed too.
+    if known and (new := [name for name in failed if _key(name) not in earlier.failed]):
+        changes.append(f"newly failing {_listed(new, most)}")
+    listed = [name for name, count in earlier.failed.items() if count is not None]
+    if gone := [name for name in listed if name not in now]:
+        changes.append(f"no longer failing {_listed(gone, most)}")
+    if not any(changes):
+        return "No change since the last materialization." if known else ""
+    return f"Since the last materialization: {'; '.join(filter(None, changes))}."
+
+
+def _difference(number: int, noun: str) -> str:
+    if not number:
+        return ""
+    return f"{_number(abs(number), noun)} {'more' if number > 0 else 'fewer'}"
+
+
+def _listed(names: Sequence[str], most: int) -> str:
+    shown = names[: min(_MAX_NAMES, most)]
+    hidden = len(names) - len(shown)
+    more = f" and {hidden:,} more" if hidden else ""
+    return f"{', '.join(map(_code, shown))}{more}"
+
+
+def _key(name: str) -> str:
+    """What stands for a rule in JSON."""
+    return str(render_cell(name))
+
+
+def _code(name: str, most: int = _MAX_NAME) -> str:
+    """A rule's name, which can have any character, as code that does not end before it."""
+    short = name if len(name) <= most else f"{name[: most - 1]}…"
+    # Some that do not print would turn the rest of the line around.
+    plain = "".join(c if c.isprintable() else " " for c in short.replace("`", "'"))
+    return f"`{' '.join(plain.split())}`"
+
+
+def _share(count: int, rows: int) -> str:
+    """Only none is 0 %, and only all are 100 %."""
+    share = count / rows
+    if share < 0.001:
+        return "< 0.1%"
+    return "> 99.9%" if 0.9995 <= share < 1 else f"{share:.1%}"
+
+
+def _bar(rule: Rule, count: int, rows: int) -> str:
+    """A bar as long as the share, and to be seen however small that is.
+
+    An SVG image, since that is the one kind of chart that Dagster's UI shows in Markdown (1.13); it
+    cannot hold a script there. Its colours go with a light and a dark page.
+    """
+    length = max(1, round(_LENGTH * count / rows))
+    svg = _SVG.format(whole=_LENGTH, part=length, colour=_COLOURS[rule.severity])
+    return f"![{_share(count, rows)}](data:image/svg+xml,{quote(svg, safe=_SAFE)})"
+
+
+def _number(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,80 @@
+"""Wrap the user's function into the one that Dagster runs."""
+
+import functools
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import dagster as dg
+
+from dagster_dataframely._run.events import AssetYield
+from dagster_dataframely._upstream.steps import current_step, get_type_hints, has_context
+
+Function = Callable[..., Any]
+
+
+TurnIntoEvents = Callable[[object], Iterator[AssetYield]]
+
+
+Prepare = Callable[[dg.AssetExecutionContext | None, Any], TurnIntoEvents]
+"""Takes the step, or `None` and the context of a direct invocation, before the user's function runs."""
+
+
+def build_compute(function: Function, prepare: Prepare, *, needs_context: bool) -> Function:
+    """The user's function, then the events that follow from what it returns.
+
+    Where it is needed and the function does not take it, a leading `context` is added.
+    """
+    adds_context = needs_context and not has_context(function)
+    takes_context = adds_context or has_context(function)
+
+    def begin(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], TurnIntoEvents]:
+        events = prepare(current_step(compute), args[0] if takes_context else None)
+        return args[1:] if adds_context else args, events
+
+    compute: Function
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def compute_async(*args: Any, **kwargs: Any) -> AsyncIterator[AssetYield]:
+            args, events = begin(args)
+            for event in events(await function(*args, **kwargs)):
+                yield event
+
+        compute = compute_async
+    else:
+
+        @functools.wraps(function)
+        def compute_sync(*args: Any, **kwargs: Any) -> Iterator[AssetYield]:
+            args, events = begin(args)
+            yield from events(function(*args, **kwargs))
+
+        compute = compute_sync
+    # What is returned decides, not the annotation, and Dagster would read it on a coroutine.
+    compute.__annotations__ = {k: v for k, v in compute.__annotations__.items() if k != "return"}
+    if adds_context:
+        setattr(compute, "__signature__", _with_context(function))  # noqa: B010 - `Callable` has none.
+    return compute
+
+
+def _with_context(function: Function) -> inspect.Signature:
+    """The function's signature with a leading `context`.
+
+    Dagster resolves the strings in an explicit signature in this module's namespace (1.13), so the
+    annotations are resolved here, in the function's.
+    """
+    hints = get_type_hints(function)
+    signature = inspect.signature(function)
+    config = signature.parameters.get("config")
+    if config is not None and isinstance(config.annotation, str):
+        # Dagster does not resolve the one of `config` (1.13). Resolved here it would work for this
+        # asset and for no other, so Dagster gets to refuse the function as it is.
+        dg.op(function)
+    parameters = [
+        parameter.replace(annotation=hints.get(parameter.name, parameter.annotation))
+        for parameter in signature.parameters.values()
+    ]
+    context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return signature.replace(
+        parameters=[context, *parameters], return_annotation=inspect.Signature.empty
+    )

@@ -1,0 +1,111 @@
+"""Choose one of the six exits, for one table or several, and yield its events in order."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+
+from dagster_dataframely import _names
+from dagster_dataframely._checks.results import (
+    always_warn,
+    column_schema_error,
+    columns_check_result,
+    own_severity,
+)
+from dagster_dataframely._quarantine.writers import ClearingWriter
+from dagster_dataframely._run.context import Member
+from dagster_dataframely._run.events import (
+    AssetYield,
+    materialize,
+    report_columns,
+    report_rules,
+    report_skip,
+)
+from dagster_dataframely._run.outcome import Outcome, store_error_rows
+from dagster_dataframely._run.return_value import Returned
+from dagster_dataframely._schema.collection import CollectionRules
+from dagster_dataframely._validation.evaluate import evaluate_frame
+from dagster_dataframely._validation.filters import apply_filters
+from dagster_dataframely.errors import NothingSurvivedError, ValidationAbortError
+
+
+def take_exit(
+    members: Mapping[str, Member],
+    results: Mapping[str, Returned],
+    collection: CollectionRules | None = None,
+) -> Iterator[AssetYield]:
+    """Yield the events that follow from what a function returned, by member; one without skips.
+
+    One table is one member, and has no collection. The error rows of all members are written before
+    the exit is chosen, so that a run that fails keeps its evidence. Where one member must not be
+    written, none is.
+    """
+    skipped = [member for name, member in members.items() if name not in results]
+    schemas = {name: result.frame.collect_schema() for name, result in results.items()}
+    declared = {name: members[name].without_filters for name in results}
+    checks = {name: columns_check_result(declared[name], schemas[name]) for name in results}
+    drifted = [column_schema_error(declared[name], schemas[name]) for name in results]
+    for error in filter(None, drifted):
+        for name, check in checks.items():
+            yield from report_columns(check, members[name].run)
+        raise error
+    # Staged rows have to be there until the IO managers have written them, after each `yield`.
+    with ExitStack() as stack:
+        verdicts = {
+            name: stack.enter_context(
+                evaluate_frame(declared[name], result.frame, members[name].run.log)
+            )
+            for name, result in results.items()
+        }
+        if collection is not None and verdicts:
+            verdicts = apply_filters(collection, declared, verdicts)
+        outcomes = [
+            store_error_rows(Outcome(members[name], results[name], checks[name], verdict))
+            for name, verdict in verdicts.items()
+        ]
+        errors = [error for error in map(find_error, outcomes) if error]
+        for outcome in outcomes:
+            yield from abort(outcome) if errors else write_table(outcome)
+        for member in skipped:
+            yield from report_skip(member)
+        if errors:
+            raise errors[0]
+
+
+def find_error(outcome: Outcome) -> ValidationAbortError | NothingSurvivedError | None:
+    """The reason why the table must not be written; `None` where it may."""
+    verdict, address = outcome.verdict, outcome.address
+    name, rules = outcome.declaration.asset_name, outcome.declaration.rules
+    table_rules = tuple(verdict.failed(rules.table_error_rules))
+    set_aside = address is not None and verdict.survivor_count > 0
+    if not table_rules and (set_aside or not verdict.error_count):
+        return None
+    counts = verdict.failed(rules.error_rules)
+    if address is not None and not verdict.survivor_count:
+        return NothingSurvivedError(name, counts, rows=verdict.rows_in, address=address)
+    return ValidationAbortError(
+        name,
+        counts,
+        table_rules=table_rules,
+        error_rows=verdict.error_count,
+        rows=verdict.rows_in,
+        address=address,
+    )
+
+
+def write_table(outcome: Outcome) -> Iterator[AssetYield]:
+    """Materialize the survivors, then report; a clean run clears the quarantine.
+
+    It is cleared last: where the table cannot be written, the last one stays, with its error rows.
+    """
+    set_aside = outcome.address is not None
+    yield from materialize(outcome)
+    yield from report_rules(outcome, always_warn if set_aside else own_severity)
+    if not set_aside and isinstance(outcome.run.writer, ClearingWriter):
+        outcome.run.writer.clear(outcome.error_rows)
+
+
+def abort(outcome: Outcome) -> Iterator[AssetYield]:
+    """Report the checks of a run that must not write the table, and where its error rows are."""
+    at = {}
+    if outcome.address is not None:
+        at = {_names.QUARANTINE_ADDRESS: outcome.address}
+    yield from report_rules(outcome, own_severity, at)

@@ -1,0 +1,184 @@
+"""Cast without changing a value."""
+
+from contextlib import suppress
+from typing import Any, overload
+
+import dataframely as dy
+import polars as pl
+
+from dagster_dataframely._cells import REDACTED, render_series
+from dagster_dataframely._schema.read import read_declared
+from dagster_dataframely._schema.rules import SchemaRules
+from dagster_dataframely._typing import Frame
+from dagster_dataframely.errors import CastFailure, ColumnMismatch, StrictCastError
+
+
+def cast_stored(frame: Frame, rules: SchemaRules) -> Frame:
+    """A stored table with the dtypes of its schema, where Polars casts the ones it has.
+
+    What Polars says of a value that it cannot cast shows it, so redacted columns are cast before.
+    """
+    found = frame.collect_schema()
+    if not rules.is_castable(found):
+        return frame
+    hidden = [m.column for m in rules.mismatches(found) if m.column in rules.redacted]
+    frame = frame.with_columns(_cast_unseen(rules.columns[name].dtype, name) for name in hidden)
+    return rules.schema.cast(frame)
+
+
+def _cast_unseen(dtype: pl.DataType, name: str) -> pl.Expr:
+    def cast(batch: pl.Series) -> pl.Series:
+        with suppress(pl.exceptions.PolarsError):
+            return batch.cast(dtype)
+        # Not within the `except` of the other error, which would be stored with this one.
+        message = f"conversion to {dtype.base_type()} failed in column {name!r}, which is redacted"
+        raise pl.exceptions.InvalidOperationError(message)
+
+    return pl.col(name).map_batches(cast, return_dtype=dtype, is_elementwise=True)
+
+
+@overload
+def strict_cast[S: dy.Schema](schema: type[S], frame: pl.DataFrame) -> dy.DataFrame[S]: ...
+
+
+@overload
+def strict_cast[S: dy.Schema](schema: type[S], frame: pl.LazyFrame) -> dy.LazyFrame[S]: ...
+
+
+def strict_cast(
+    schema: type[dy.Schema], frame: pl.DataFrame | pl.LazyFrame
+) -> pl.DataFrame | pl.LazyFrame:
+    """Cast a frame to a schema's dtypes where every value survives, else raise.
+
+    Runs where it is called, in the body of an asset or anywhere else. A value survives if casting it
+    back gives it again: `2.0` as a whole number does, `2.5` does not, nor does `"007"`; a null stays a
+    null, NaN equals NaN. Numbers are cast to numbers and text, text to numbers and categories, times
+    to times. Between other kinds of dtypes there is a conversion to choose, which is yours to write;
+    so there is where a time would get a zone or lose it, while from zone to zone the moment stays.
+
+    As with `Schema.cast`, the result has the schema's columns in the schema's order, other columns are
+    dropped, and rows keep their order. A column that has its dtype already is not touched, and no rule
+    is evaluated.
+
+    A `pl.LazyFrame` stays lazy: columns and kinds of casts are looked at now, values when the plan
+    runs, where they raise Polars' `ComputeError` with the same message for the first such column, and
+    with what one batch of rows holds.
+
+    Args:
+        schema: The schema class.
+        frame: A frame with the schema's columns, in any order and with any dtypes.
+
+    Returns:
+        The frame with the schema's columns and dtypes.
+
+    Raises:
+        InvalidSchemaError: `schema` is no schema class.
+        StrictCastError: A column is missing, or a cast would change values or does not exist; an
+            example is not shown of a column marked `metadata={"pii": True}`.
+
+    Example:
+        ```python
+        import dataframely as dy
+        import polars as pl
+
+        import dagster_dataframely as dd
+
+
+        class Trips(dy.Schema):
+            id = dy.Int32(primary_key=True)
+            vehicle = dy.Enum(["bus", "tram"])
+
+
+        frame = pl.DataFrame({"id": [1.0, 2.0], "vehicle": ["bus", "tram"]})
+        print(dd.strict_cast(Trips, frame).dtypes)
+        #> [Int32, Enum(categories=['bus', 'tram'])]
+
+        try:
+            dd.strict_cast(Trips, frame.with_columns(id=pl.col("id") / 2))
+        except dd.errors.StrictCastError as error:
+            print(error.failures[0].changed, error.failures[0].example)
+            #> 1 0.5
+        ```
+    """
+    rules, _ = read_declared(schema, None, {})
+    found = frame.collect_schema()
+    results: dict[str, Any] = {}
+    for mismatch in rules.mismatches(found):
+        name, dtype = mismatch.column, rules.columns[mismatch.column].dtype
+        reason = _conversion(found[name], dtype) if name in found else "it is missing"
+        if reason is not None:
+            results[name] = CastFailure(*mismatch, reason)
+        elif isinstance(frame, pl.LazyFrame):
+            results[name] = _cast_when_it_runs(rules, mismatch)
+        else:
+            results[name] = _cast(rules, mismatch, frame[name])
+    failures = [result for result in results.values() if isinstance(result, CastFailure)]
+    if failures:
+        raise StrictCastError(rules.name, failures)
+    return frame.select(rules.column_names).with_columns(**results)
+
+
+def _cast(
+    rules: SchemaRules, mismatch: ColumnMismatch, series: pl.Series
+) -> pl.Series | CastFailure:
+    try:
+        there = series.cast(rules.columns[mismatch.column].dtype, strict=False)
+        back = there.cast(series.dtype, strict=False)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return CastFailure(*mismatch, "Polars does not cast it")
+    lost = series.filter(back.ne_missing(series))
+    if lost.is_empty():
+        return there
+    redacted = mismatch.column in rules.redacted
+    example = REDACTED if redacted else str(render_series(lost.head(1))[0])
+    values = "1 value" if lost.len() == 1 else f"{lost.len():,} values"
+    reason = f"{values} would change, such as {example}"
+    return CastFailure(*mismatch, reason, lost.len(), example)
+
+
+def _cast_when_it_runs(rules: SchemaRules, mismatch: ColumnMismatch) -> pl.Expr:
+    def cast(batch: pl.Series) -> pl.Series:
+        result = _cast(rules, mismatch, batch)
+        if isinstance(result, CastFailure):
+            # Polars 1.44 makes the error again, of its message alone.
+            raise pl.exceptions.ComputeError(str(StrictCastError(rules.name, [result])))
+        return result
+
+    dtype = rules.columns[mismatch.column].dtype
+    column = pl.col(mismatch.column)
+    return column.map_batches(cast, return_dtype=dtype, is_elementwise=True)
+
+
+def _conversion(found: Any, declared: Any) -> str | None:
+    """What a cast between two dtypes leaves open, or `None` where it has one meaning."""
+    if isinstance(found, pl.Struct) and isinstance(declared, pl.Struct):
+        fields = {field.name: field.dtype for field in found.fields}
+        if missing := [field.name for field in declared.fields if field.name not in fields]:
+            return f"it has no field `{missing[0]}`"
+        pairs = [(fields[field.name], field.dtype) for field in declared.fields]
+        return next((reason for pair in pairs if (reason := _conversion(*pair))), None)
+    if _kind(found) == _kind(declared) == "nested":
+        return _conversion(found.inner, declared.inner)
+    if found.is_temporal() and declared.is_temporal() and _has_zone(found) != _has_zone(declared):
+        return "name the time zone with `dt.replace_time_zone`"
+    kinds = {_kind(found), _kind(declared)}
+    if len(kinds) == 1 or found == pl.Null or kinds in ({"text", "number"}, {"text", "category"}):
+        return None
+    return "write the conversion that is meant"
+
+
+def _kind(dtype: pl.DataType) -> str:
+    """Dtypes of one kind are cast to each other with one meaning."""
+    if dtype.is_numeric() or dtype == pl.Boolean:
+        return "number"
+    if dtype.is_temporal():
+        return "time"
+    if isinstance(dtype, (pl.List, pl.Array)):
+        return "nested"
+    if isinstance(dtype, (pl.Categorical, pl.Enum)):
+        return "category"
+    return "text" if dtype == pl.String else str(dtype)
+
+
+def _has_zone(dtype: pl.DataType) -> bool:
+    return isinstance(dtype, pl.Datetime) and dtype.time_zone is not None

@@ -1,0 +1,174 @@
+"""Hold the rules of a schema, frozen: every other module takes them as an argument."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import dataframely as dy
+import polars as pl
+
+from dagster_dataframely import _names
+from dagster_dataframely._schema.severity import Severity
+from dagster_dataframely._schema.words import describe_dtype
+from dagster_dataframely.errors import ColumnMismatch, InvalidRuleError
+
+PRIMARY_KEY = "primary_key"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule of a schema."""
+
+    name: str
+    """Dataframely's name: `amount|min`, `primary_key`, or the name of a `@dy.rule()` function."""
+    column: str | None
+    """The column that owns the rule, or `None` for a rule that no single column owns."""
+    severity: Severity
+    constraint: str
+    """The rule in words, without the column's name."""
+    expression: pl.Expr = field(compare=False)
+    """True or null for a valid row, or for a valid table."""
+    whole_table: bool = False
+    """Whether the rule gives one value for all rows, so that it says nothing of a single one."""
+    written_by_hand: bool = False
+    """Whether code of the schema's author makes it, rather than an argument of Dataframely's columns."""
+    is_filter: bool = False
+    """Whether it is a filter of a collection, which looks at all members and has no expression."""
+
+    @cached_property
+    def check_name(self) -> str:
+        """Also the name of the rule's column in the quarantine."""
+        name = _names.filter_check_name if self.is_filter else _names.rule_check_name
+        return name(self.name)
+
+    @property
+    def description(self) -> str:
+        """The rule in words, with its column."""
+        return self.constraint if self.column is None else f"`{self.column}`: {self.constraint}"
+
+    @property
+    def wants_unique(self) -> bool:
+        """Whether it is the primary key's rule or that of a `unique` column."""
+        name = PRIMARY_KEY if self.column is None else f"{self.column}|unique"
+        return self.name == name and not self.written_by_hand
+
+
+@dataclass(frozen=True)
+class SchemaRules:
+    """A schema's columns and rules with their severities, read once and passed on."""
+
+    schema: type[dy.Schema]
+    columns: Mapping[str, dy.Column]
+    rules: tuple[Rule, ...]
+    redacted: frozenset[str] = frozenset()
+    """The columns whose values must not be shown anywhere but in the stored rows."""
+
+    @property
+    def name(self) -> str:
+        """The schema's class name."""
+        return self.schema.__name__
+
+    @cached_property
+    def column_names(self) -> list[str]:
+        """In the schema's order, which is the written table's."""
+        return list(self.columns)
+
+    @cached_property
+    def primary_key(self) -> list[str]:
+        """The columns of the primary key; empty without one."""
+        return [name for name, column in self.columns.items() if column.primary_key]
+
+    @cached_property
+    def row_rules(self) -> tuple[Rule, ...]:
+        """The rules that say of each row whether it is valid."""
+        return tuple(rule for rule in self.rules if not rule.whole_table)
+
+    @cached_property
+    def error_rules(self) -> tuple[Rule, ...]:
+        """The rules that keep a failing row out of the table."""
+        return tuple(rule for rule in self.row_rules if rule.severity == "error")
+
+    @cached_property
+    def table_rules(self) -> tuple[Rule, ...]:
+        """The rules that say of all rows together whether they are a valid table."""
+        return tuple(rule for rule in self.rules if rule.whole_table)
+
+    @cached_property
+    def table_error_rules(self) -> tuple[Rule, ...]:
+        """The rules that keep a failing table from being written."""
+        return tuple(rule for rule in self.table_rules if rule.severity == "error")
+
+    def unique_key(self, rule: Rule) -> list[str]:
+        """The columns whose values a uniqueness rule wants once; empty for any other rule."""
+        if not rule.wants_unique:
+            return []
+        return self.primary_key if rule.column is None else [rule.column]
+
+    def narrowed(self, rules: Iterable[Rule]) -> "SchemaRules":
+        """These rules with the columns that they name, and those of the primary key.
+
+        Polars cannot say which columns a selector in a rule stands for (1.35 to 2.1): then all stay.
+        """
+        rules = tuple(rules)
+        if any(rule.expression.meta.has_multiple_outputs() for rule in rules):
+            return replace(self, rules=rules)
+        named = {name for rule in rules for name in rule.expression.meta.root_names()}
+        named |= {rule.column for rule in rules if rule.column is not None}
+        named |= set(self.primary_key)
+        # A frame without columns has no rows.
+        columns = {name: column for name, column in self.columns.items() if name in named}
+        return replace(self, rules=rules, columns=columns or self.columns)
+
+    @property
+    def without_filters(self) -> "SchemaRules":
+        """The rules of the schema alone, without the filters of a collection."""
+        rules = tuple(rule for rule in self.rules if not rule.is_filter)
+        return self if len(rules) == len(self.rules) else replace(self, rules=rules)
+
+    def warning(self) -> "SchemaRules":
+        """The same rules, none of which takes a row away."""
+        return replace(self, rules=tuple(replace(rule, severity="warn") for rule in self.rules))
+
+    def mismatches(self, found: Mapping[str, pl.DataType]) -> list[ColumnMismatch]:
+        """Every declared column that is missing or has another dtype, in the schema's order."""
+        # What is inside a dtype can be values: an Enum's are its categories.
+        shown = {
+            name: str(dtype.base_type() if name in self.redacted else dtype)
+            for name, dtype in found.items()
+        }
+        return [
+            ColumnMismatch(name, describe_dtype(column), shown.get(name))
+            for name, column in self.columns.items()
+            if name not in found or not column.validate_dtype(found[name])
+        ]
+
+    def reject_non_boolean(self, found: pl.Schema) -> None:
+        """Raise where a rule is neither true nor false for the dtypes of a frame."""
+        by_hand = [rule for rule in self.rules if rule.written_by_hand]
+        rows = pl.LazyFrame(schema=found)
+        try:
+            dtypes = rows.select(r.expression.alias(r.name) for r in by_hand).collect_schema()
+        except pl.exceptions.PolarsError:
+            # The rule that Polars refuses says why when it is evaluated.
+            return
+        reject_non_boolean(self.schema, dtypes)
+
+    def is_castable(self, found: Mapping[str, pl.DataType]) -> bool:
+        """Whether `Schema.cast` can turn a frame with these columns into the declared dtypes."""
+        try:
+            self.schema.cast(pl.DataFrame(schema=dict(found)))
+        except (dy.exc.SchemaError, pl.exceptions.PolarsError):
+            return False
+        return True
+
+
+def reject_non_boolean(schema: type[dy.Schema], dtypes: Mapping[str, pl.DataType]) -> None:
+    """Raise where a rule is neither true nor false; Dataframely refuses it on every frame."""
+    for name, dtype in dtypes.items():
+        if dtype not in (pl.Boolean, pl.Null):
+            raise InvalidRuleError(
+                schema.__name__,
+                name,
+                f"gives `{dtype.base_type()}` and not true or false",
+                "Compare it with a value, as in `> 0`.",
+            )

@@ -1,0 +1,56 @@
+"""Describe a schema for Dagster's Columns tab."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import dagster as dg
+
+from dagster_dataframely._names import SCHEMA_METADATA_KEY
+from dagster_dataframely._schema.rules import PRIMARY_KEY, Rule, SchemaRules
+from dagster_dataframely._schema.words import describe_dtype
+
+_OWN_FIELD = {"nullability", "unique"}
+"""Rules that `TableColumnConstraints` has a field for."""
+
+
+def table_schema(rules: SchemaRules) -> dg.TableSchema:
+    """Columns with every constraint beside its column; the others once, for the table."""
+    others: dict[str | None, list[str]] = {}
+    for rule in sorted(rules.rules, key=lambda rule: rule.name != PRIMARY_KEY):
+        if not _has_own_field(rule):
+            others.setdefault(rule.column, []).append(_with_severity(rule))
+    return dg.TableSchema(
+        columns=[
+            dg.TableColumn(
+                name=name,
+                type=describe_dtype(column),
+                description=column.description,
+                constraints=dg.TableColumnConstraints(
+                    nullable=column.nullable,
+                    unique=column.unique or rules.primary_key == [name],
+                    other=others.get(name, []),
+                ),
+                tags=column_tags(column.metadata),
+            )
+            for name, column in rules.columns.items()
+        ],
+        constraints=dg.TableConstraints(other=others.get(None, [])),
+    )
+
+
+def column_tags(metadata: Mapping[str, Any] | None) -> dict[str, str]:
+    """A column's Dataframely metadata as tags: text as it is, anything else as JSON where it can be."""
+    return {
+        str(key): value if isinstance(value, str) else json.dumps(value, default=str)
+        for key, value in (metadata or {}).items()
+        if key != SCHEMA_METADATA_KEY
+    }
+
+
+def _has_own_field(rule: Rule) -> bool:
+    return rule.column is not None and rule.name.removeprefix(f"{rule.column}|") in _OWN_FIELD
+
+
+def _with_severity(rule: Rule) -> str:
+    return f"{rule.constraint} (warn)" if rule.severity == "warn" else rule.constraint

@@ -1,0 +1,40 @@
+"""Evaluate a frame on the engine that the settings choose."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import polars as pl
+
+from dagster_dataframely._io_managers.dtypes import reject_unstorable
+from dagster_dataframely._schema.declaration import Declaration
+from dagster_dataframely._settings import Engine
+from dagster_dataframely._validation.in_memory import evaluate, in_one_chunk
+from dagster_dataframely._validation.staging import stage_rows, staging_folder
+from dagster_dataframely._validation.streaming import evaluate_plan
+from dagster_dataframely._validation.verdict import Verdict
+
+
+@contextmanager
+def evaluate_frame(
+    declaration: Declaration, frame: pl.DataFrame | pl.LazyFrame, log: Callable[[str], None]
+) -> Iterator[Verdict[Any]]:
+    """Evaluate the rules of a declaration; staged rows are there while the context is open.
+
+    A lazy plan runs once, into a file, since it may not give the same rows twice.
+    """
+    rules, settings = declaration.rules, declaration.settings
+    sample = settings.max_failure_samples
+    streams = settings.engine is Engine.STREAMING
+    if isinstance(frame, pl.DataFrame) and not streams:
+        yield evaluate(frame, rules, sample=sample)
+        return
+    plan = in_one_chunk(frame).lazy() if isinstance(frame, pl.DataFrame) else frame
+    staged = plan.select(rules.column_names)
+    reject_unstorable(declaration.asset_name, "a staging file", staged.collect_schema())
+    with staging_folder(settings.temp_dir) as folder:
+        if streams or settings.engine is Engine.AUTO:
+            yield evaluate_plan(staged, rules, folder, sample=sample, log=log)
+        else:
+            rows = stage_rows(staged, folder, log)
+            yield evaluate(rows.collect(), rules, sample=sample)
