@@ -68,7 +68,7 @@ def test_the_page_for_contributors_lists_the_packages() -> None:
 
 
 def test_the_page_for_contributors_names_files_that_are_there() -> None:
-    whole = {path for path in re.findall(r"`(_\w+/\w+\.py)`", PAGE)}
+    whole = set(re.findall(r"`(_\w+/\w+\.py)`", PAGE))
     assert whole <= MODULES.keys()
     inside = set(re.findall(r"`(\w+\.py)`", PAGE)) - {"noxfile.py"}
     assert inside <= {path.rpartition("/")[2] for path in MODULES if "/" in path}
