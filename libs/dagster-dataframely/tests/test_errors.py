@@ -27,9 +27,9 @@ WORST = {
         LONG, LONG, found=list(MANY), stored=[LONG]
     ),
     "nothing survived": lambda: errors.NothingSurvivedError(LONG, MANY, rows=10**9, address=LONG),
-    "columns": lambda: errors.ColumnSchemaError(LONG, LONG, MISMATCHES, castable=True),
+    "columns": lambda: errors.ColumnSchemaError(LONG, LONG, MISMATCHES, advice=None),
     "stored columns": lambda: errors.ColumnSchemaError(
-        LONG, LONG, MISMATCHES, castable=True, stored=True
+        LONG, LONG, MISMATCHES, advice=None, stored=True
     ),
     "return value": lambda: errors.ReturnValueError(LONG, LONG, LONG, LONG),
     "stored asset": lambda: errors.AssetReadError(LONG, LONG),
@@ -104,11 +104,11 @@ def test_run_errors_are_failures_that_dagster_does_not_retry() -> None:
 
 def test_column_schema_error_says_what_to_write_when_a_cast_would_do() -> None:
     mismatches = [ColumnMismatch("id", "Int64", "Int32"), ColumnMismatch("name", "String", None)]
-    castable = errors.ColumnSchemaError("orders", "Orders", mismatches[:1], castable=True)
+    castable = errors.ColumnSchemaError("orders", "Orders", mismatches[:1], advice=None)
     assert str(castable) == (
         "Asset `orders`: not the columns of schema `Orders`: "
-        "`id` is Int32, declared Int64. Return `Orders.cast(frame)`."
+        "`id` is Int32, declared Int64. Return `dd.strict_cast(Orders, frame)`."
     )
-    missing = errors.ColumnSchemaError("orders", "Orders", mismatches, castable=False)
+    missing = errors.ColumnSchemaError("orders", "Orders", mismatches, advice="Add `name`.")
     assert "`name` is missing, declared String" in str(missing)
     assert missing.columns == ("id", "name")

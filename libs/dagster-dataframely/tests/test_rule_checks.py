@@ -206,7 +206,7 @@ def test_a_missing_column_fails_the_run_and_is_named(store: "Store") -> None:
     result = store.materialize(trips, checks)
     name, message = store.error_of(result)
     assert name == "ColumnSchemaError"
-    assert "No rule that names them can be evaluated." in message
+    assert "Add `km`; nothing is added for you." in message
     ((name, (passed, severity, _)),) = store.found(result).items()
     assert (name, passed, severity) == ("dy_schema__columns", False, "ERROR")
 

@@ -458,9 +458,9 @@ def test_nothing_is_cast_but_the_error_says_when_a_cast_would_do(
 ) -> None:
     outcome = execute(declare(given(CASTABLE)))
     assert outcome.error == "ColumnSchemaError"
-    assert "Return `Orders.cast(frame)`." in outcome.message
+    assert "Return `dd.strict_cast(Orders, frame)`." in outcome.message
     outcome.assert_stored(table=None, quarantine=None)
-    assert execute(declare(Orders.cast(given(CASTABLE)))).success
+    assert execute(declare(dd.strict_cast(Orders, given(CASTABLE)))).success
 
 
 @pytest.mark.parametrize(

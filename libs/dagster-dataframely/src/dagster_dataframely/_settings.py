@@ -2,7 +2,7 @@
 
 import difflib
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -128,7 +128,7 @@ class _Setting:
 
 def reject_unknown(
     function: str,
-    unknown: Mapping[str, object],
+    unknown: Iterable[str],
     known: Collection[str],
     decided: Mapping[str, str] = MappingProxyType({}),
 ) -> None:

@@ -282,7 +282,7 @@ class ColumnSchemaError(_RunError):
         schema: str,
         mismatches: Sequence[ColumnMismatch],
         *,
-        castable: bool,
+        advice: str | None,
         stored: bool = False,
     ) -> None:
         found = [
@@ -290,19 +290,20 @@ class ColumnSchemaError(_RunError):
             f"declared {_cut(m.expected, _MAX_NAME)}"
             for m in mismatches
         ]
-        fix = {
-            (True, False): f"Return `{_cut(schema, _MAX_NAME)}.cast(frame)`.",
-            (False, False): "Return the declared columns; nothing is cast for you.",
-            (True, True): "Build the checks with `cast=True`.",
-            (False, True): "No rule that names them can be evaluated.",
-        }[castable, stored]
+        fix = (
+            "Build the checks with `cast=True`."
+            if stored
+            else f"Return `dd.strict_cast({_cut(schema, _MAX_NAME)}, frame)`."
+        )
+        if advice is not None:
+            fix = f"Left open: {advice}."
         head = f"Asset {_code(asset)}: not the columns of schema {_code(schema)}: "
         super().__init__(_list(head, found, f". {fix}", separator="; "))
         self.asset = asset
         self.schema = schema
         self.mismatches = tuple(mismatches)
         self.columns = tuple(m.column for m in mismatches)
-        self.castable = castable
+        self.castable = advice is None
 
 
 class ValidationAbortError(_RunError):

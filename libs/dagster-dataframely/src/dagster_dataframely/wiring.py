@@ -26,9 +26,9 @@ from dagster_dataframely._run.exits import take_exit
 from dagster_dataframely._run.return_value import unpack_table
 from dagster_dataframely._schema import table_schema as _table_schema
 from dagster_dataframely._schema.declaration import Declaration
-from dagster_dataframely._schema.read import read_declared, read_schema
+from dagster_dataframely._schema.read import build_expressions, read_declared, read_schema
 from dagster_dataframely._schema.severity import Severity
-from dagster_dataframely._settings import SettingArguments, Settings
+from dagster_dataframely._settings import SETTINGS, SettingArguments, Settings, reject_unknown
 from dagster_dataframely._upstream.steps import current_run_context
 from dagster_dataframely._validation import in_memory as _in_memory
 
@@ -177,7 +177,7 @@ def quarantine_frame(
         #> 1
         ```
     """
-    rules = read_schema(schema, severities)
+    rules = build_expressions(read_schema(schema, severities))
     layout = Settings.resolve({"quarantine_layout": quarantine_layout}).quarantine_layout
     error_rows = _in_memory.evaluate(frame, rules, sample=0).error_rows
     return _frame.quarantine_frame(error_rows, rules, layout)
@@ -345,6 +345,6 @@ def _declare(
     severities: Mapping[str, Severity] | None,
     settings: Mapping[str, Any],
 ) -> Declaration:
-    return Declaration(
-        dg.AssetKey.from_coercible(key), *read_declared(schema, severities, settings)
-    )
+    reject_unknown("dd.wiring", settings.keys() - SETTINGS.keys(), SETTINGS)
+    rules, resolved = read_declared(schema, severities, settings)
+    return Declaration(dg.AssetKey.from_coercible(key), build_expressions(rules), resolved)

@@ -204,7 +204,7 @@ def asset(  # noqa: PLR0913 - Every parameter is listed here, for readers and ed
                 "dagster_type": output_type(function),
                 "check_specs": build_check_specs(declaration, partitions_def),
             }
-        )(build_compute(function, prepare, needs_context=has_quarantine))
+        )(build_compute(function, prepare, needs_context=has_quarantine, redact=rules.redacted))
         return definition
 
     return decorate

@@ -179,7 +179,8 @@ def collection_asset(
         name = arguments.get("name") or function.__name__
         declarations = {member: declared.declaration for member, declared in members.items()}
         prepare = _prepare(name, rules, declarations, partitions_def, quarantine=has_quarantine)
-        compute = build_compute(function, prepare, needs_context=has_quarantine)
+        redact = frozenset().union(*(schema.redacted for schema in schemas.values()))
+        compute = build_compute(function, prepare, needs_context=has_quarantine, redact=redact)
         definition: dg.AssetsDefinition = dg.multi_asset(
             **{
                 **given,

@@ -9,6 +9,7 @@ import dagster as dg
 import dataframely as dy
 import polars as pl
 
+from dagster_dataframely._schema.cast import cast_advice
 from dagster_dataframely._schema.read import read_schema
 from dagster_dataframely._schema.rules import SchemaRules
 from dagster_dataframely._settings import Settings
@@ -171,8 +172,10 @@ def _problem(
     if not mismatches:
         return None
     fix = ""
-    if rules.is_castable(found):
-        fix = f". Annotate `pl.{frame_type.__name__}` and write `{rules.name}.cast(frame)`"
+    if cast_advice(rules, found) is None:
+        fix = (
+            f". Annotate `pl.{frame_type.__name__}` and write `dd.strict_cast({rules.name}, frame)`"
+        )
     return f"{_describe(rules, mismatches)}{fix}"
 
 

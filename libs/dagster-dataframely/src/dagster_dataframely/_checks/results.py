@@ -18,6 +18,7 @@ from dagster_dataframely._metadata.tables import (
     rows_table,
     sample_table,
 )
+from dagster_dataframely._schema.cast import cast_advice
 from dagster_dataframely._schema.declaration import Declaration
 from dagster_dataframely._schema.granularity import CheckGroup
 from dagster_dataframely._schema.rules import Rule
@@ -61,7 +62,7 @@ def column_schema_error(
         declaration.asset_name,
         declaration.rules.name,
         mismatches,
-        castable=declaration.rules.is_castable(found),
+        advice=cast_advice(declaration.rules, found),
         stored=stored,
     )
 

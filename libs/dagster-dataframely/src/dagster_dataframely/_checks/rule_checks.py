@@ -1,7 +1,6 @@
 """Check a table that something else writes: `dd.build_rule_checks`."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Unpack
 
 import dagster as dg
@@ -20,7 +19,7 @@ from dagster_dataframely._checks.stored_asset import (
 )
 from dagster_dataframely._schema.cast import cast_stored
 from dagster_dataframely._schema.declaration import Declaration
-from dagster_dataframely._schema.read import read_declared
+from dagster_dataframely._schema.read import build_expressions, read_declared
 from dagster_dataframely._schema.severity import Severity
 from dagster_dataframely._settings import SettingArguments, reject_unknown
 
@@ -127,7 +126,8 @@ def build_rule_checks(
         wanted = {name for name in names if dg.AssetCheckKey(key, rename(name)) in checks}
 
         def evaluate(partition_key: str | None, partitions: int) -> Iterator[dg.AssetCheckResult]:
-            declaration = replace(declared, asset_key=key, settings=settings.shared(partitions))
+            shared = settings.shared(partitions)
+            declaration = Declaration(key, build_expressions(rules), shared)
             frame = read_stored(context, key, partition_key)
             frame = cast_stored(frame, rules) if cast else frame
             for result in evaluate_stored(declaration, frame, wanted, context.log.info):

@@ -8,6 +8,7 @@ from typing import Any
 import dagster as dg
 
 from dagster_dataframely._run.events import AssetYield
+from dagster_dataframely._schema.cast import redacting
 from dagster_dataframely._upstream.steps import current_step, get_type_hints, has_context
 
 Function = Callable[..., Any]
@@ -20,10 +21,13 @@ Prepare = Callable[[dg.AssetExecutionContext | None, Any], TurnIntoEvents]
 """Takes the step, or `None` and the context of a direct invocation, before the user's function runs."""
 
 
-def build_compute(function: Function, prepare: Prepare, *, needs_context: bool) -> Function:
+def build_compute(
+    function: Function, prepare: Prepare, *, needs_context: bool, redact: frozenset[str]
+) -> Function:
     """The user's function, then the events that follow from what it returns.
 
-    Where it is needed and the function does not take it, a leading `context` is added.
+    Where it is needed and the function does not take it, a leading `context` is added. Casts in the
+    function show no value of the columns in `redact`.
     """
     adds_context = needs_context and not has_context(function)
     takes_context = adds_context or has_context(function)
@@ -38,7 +42,9 @@ def build_compute(function: Function, prepare: Prepare, *, needs_context: bool) 
         @functools.wraps(function)
         async def compute_async(*args: Any, **kwargs: Any) -> AsyncIterator[AssetYield]:
             args, events = begin(args)
-            for event in events(await function(*args, **kwargs)):
+            with redacting(redact):
+                returned = await function(*args, **kwargs)
+            for event in events(returned):
                 yield event
 
         compute = compute_async
@@ -47,7 +53,9 @@ def build_compute(function: Function, prepare: Prepare, *, needs_context: bool) 
         @functools.wraps(function)
         def compute_sync(*args: Any, **kwargs: Any) -> Iterator[AssetYield]:
             args, events = begin(args)
-            yield from events(function(*args, **kwargs))
+            with redacting(redact):
+                returned = function(*args, **kwargs)
+            yield from events(returned)
 
         compute = compute_sync
     # What is returned decides, not the annotation, and Dagster would read it on a coroutine.

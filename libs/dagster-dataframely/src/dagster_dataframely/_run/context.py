@@ -21,6 +21,7 @@ from dagster_dataframely._run.direct_invocation import (
 )
 from dagster_dataframely._run.partition_range import PartitionRange
 from dagster_dataframely._schema.declaration import Declaration
+from dagster_dataframely._schema.read import build_expressions
 from dagster_dataframely._typing import Log
 from dagster_dataframely._upstream.steps import is_partitioned
 
@@ -69,6 +70,11 @@ class Member:
     declaration: Declaration
     run: RunContext
 
+    def with_expressions(self) -> "Member":
+        """The member with expressions of its rules that are built now."""
+        rules = build_expressions(self.declaration.rules)
+        return replace(self, declaration=replace(self.declaration, rules=rules))
+
     @property
     def without_filters(self) -> Declaration:
         """What is declared without a collection's filters, which need the other members."""
@@ -91,9 +97,9 @@ def prepare_members(
     call_partition = None if step else partition_of_call(context, partitions_def)
     members = {}
     for output, declared in declarations.items():
-        declaration = replace(declared, asset_key=keys.get(output, declared.asset_key))
+        key = keys.get(output, declared.asset_key)
+        declaration = replace(declared, asset_key=key)
         if step is None:
-            key = declaration.asset_key
             run = RunContext(
                 DirectWriter(key, call_partition) if quarantine else None, call_partition
             )

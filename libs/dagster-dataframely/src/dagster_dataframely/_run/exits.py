@@ -38,6 +38,8 @@ def take_exit(
     the exit is chosen, so that a run that fails keeps its evidence. Where one member must not be
     written, none is.
     """
+    # After the function: a rule may compare its rows with the clock.
+    members = {name: member.with_expressions() for name, member in members.items()}
     skipped = [member for name, member in members.items() if name not in results]
     schemas = {name: result.frame.collect_schema() for name, result in results.items()}
     declared = {name: members[name].without_filters for name in results}

@@ -1,40 +1,49 @@
 """Cast without changing a value."""
 
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, overload
 
 import dataframely as dy
 import polars as pl
 
 from dagster_dataframely._cells import REDACTED, render_series
-from dagster_dataframely._schema.read import read_declared
+from dagster_dataframely._schema.read import read_schema
 from dagster_dataframely._schema.rules import SchemaRules
+from dagster_dataframely._settings import Settings
 from dagster_dataframely._typing import Frame
 from dagster_dataframely.errors import CastFailure, ColumnMismatch, StrictCastError
 
 
 def cast_stored(frame: Frame, rules: SchemaRules) -> Frame:
-    """A stored table with the dtypes of its schema, where Polars casts the ones it has.
+    """Cast the columns of a stored table to the dtypes of its schema, where a cast has one meaning.
 
-    What Polars says of a value that it cannot cast shows it, so redacted columns are cast before.
+    A value that would change raises. Other columns stay as they are, so that the column check names
+    those whose conversion is left open.
     """
     found = frame.collect_schema()
-    if not rules.is_castable(found):
-        return frame
-    hidden = [m.column for m in rules.mismatches(found) if m.column in rules.redacted]
-    frame = frame.with_columns(_cast_unseen(rules.columns[name].dtype, name) for name in hidden)
-    return rules.schema.cast(frame)
+    castable = [m for m in rules.mismatches(found) if open_conversion(rules, m, found) is None]
+    return _cast_columns(rules, castable, frame)
 
 
-def _cast_unseen(dtype: pl.DataType, name: str) -> pl.Expr:
-    def cast(batch: pl.Series) -> pl.Series:
-        with suppress(pl.exceptions.PolarsError):
-            return batch.cast(dtype)
-        # Not within the `except` of the other error, which would be stored with this one.
-        message = f"conversion to {dtype.base_type()} failed in column {name!r}, which is redacted"
-        raise pl.exceptions.InvalidOperationError(message)
+def cast_advice(rules: SchemaRules, found: Mapping[str, pl.DataType]) -> str | None:
+    """What has to be done before a strict cast, as a sentence; `None` where nothing has."""
+    for mismatch in rules.mismatches(found):
+        if mismatch.column not in found:
+            return f"Add `{mismatch.column}`; nothing is added for you."
+        if reason := open_conversion(rules, mismatch, found):
+            return f"No cast of `{mismatch.column}` has one meaning: {reason}."
+    return None
 
-    return pl.col(name).map_batches(cast, return_dtype=dtype, is_elementwise=True)
+
+def open_conversion(
+    rules: SchemaRules, mismatch: ColumnMismatch, found: Mapping[str, pl.DataType]
+) -> str | None:
+    """What a cast of a column leaves open, or `None` where it has one meaning."""
+    if mismatch.column not in found:
+        return "it is missing"
+    return _conversion(found[mismatch.column], rules.columns[mismatch.column].dtype)
 
 
 @overload
@@ -100,22 +109,39 @@ def strict_cast(
             #> 1 0.5
         ```
     """
-    rules, _ = read_declared(schema, None, {})
+    rules = read_schema(schema, redact=Settings.resolve({}).redact | REDACTED_IN_BODY.get())
+    mismatches = rules.mismatches(frame.collect_schema())
+    return _cast_columns(rules, mismatches, frame).select(rules.column_names)
+
+
+REDACTED_IN_BODY: ContextVar[frozenset[str]] = ContextVar("redacted", default=frozenset())
+"""The columns that the asset whose function runs redacts."""
+
+
+@contextmanager
+def redacting(columns: frozenset[str]) -> Iterator[None]:
+    """Show no value of these columns in a cast that is made while the context is open."""
+    token = REDACTED_IN_BODY.set(columns)
+    try:
+        yield
+    finally:
+        REDACTED_IN_BODY.reset(token)
+
+
+def _cast_columns(rules: SchemaRules, mismatches: Sequence[ColumnMismatch], frame: Frame) -> Frame:
+    """Cast columns: now, where the frame is in memory, else when the plan runs."""
     found = frame.collect_schema()
     results: dict[str, Any] = {}
-    for mismatch in rules.mismatches(found):
-        name, dtype = mismatch.column, rules.columns[mismatch.column].dtype
-        reason = _conversion(found[name], dtype) if name in found else "it is missing"
-        if reason is not None:
-            results[name] = CastFailure(*mismatch, reason)
+    for mismatch in mismatches:
+        if (reason := open_conversion(rules, mismatch, found)) is not None:
+            results[mismatch.column] = CastFailure(*mismatch, reason)
         elif isinstance(frame, pl.LazyFrame):
-            results[name] = _cast_when_it_runs(rules, mismatch)
+            results[mismatch.column] = _cast_when_it_runs(rules, mismatch)
         else:
-            results[name] = _cast(rules, mismatch, frame[name])
-    failures = [result for result in results.values() if isinstance(result, CastFailure)]
-    if failures:
+            results[mismatch.column] = _cast(rules, mismatch, frame[mismatch.column])
+    if failures := [result for result in results.values() if isinstance(result, CastFailure)]:
         raise StrictCastError(rules.name, failures)
-    return frame.select(rules.column_names).with_columns(**results)
+    return frame.with_columns(**results)
 
 
 def _cast(

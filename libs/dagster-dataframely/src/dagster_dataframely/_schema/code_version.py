@@ -7,6 +7,7 @@ from typing import Any
 
 import dataframely as dy
 
+from dagster_dataframely._schema.clock import describe_logic
 from dagster_dataframely._schema.rules import SchemaRules
 from dagster_dataframely._schema.words import describe_dtype
 
@@ -28,7 +29,7 @@ def derive_code_version(rules: SchemaRules, plans: Mapping[str, str] | None = No
     ]
     for rule in rules.rules:
         # The other rules follow from the arguments of their column, which are above.
-        logic = str(rule.expression) if rule.written_by_hand else ""
+        logic = describe_logic(rule) if rule.written_by_hand else ""
         logic = (plans or {}).get(rule.name, logic)
         lines.append(f"rule {rule.name}: {rule.severity}, {logic}")
     # A function prints with its address in memory, which differs from process to process.

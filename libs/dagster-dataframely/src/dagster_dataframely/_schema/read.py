@@ -1,10 +1,11 @@
 """Read a schema once into frozen, checked `SchemaRules`."""
 
+import functools
 import inspect
+import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import dataframely as dy
 import polars as pl
@@ -13,6 +14,7 @@ from dagster_dataframely import _names
 from dagster_dataframely._schema.rules import PRIMARY_KEY, Rule, SchemaRules, reject_non_boolean
 from dagster_dataframely._schema.severity import Severity, declared_on_column, declared_on_rule
 from dagster_dataframely._schema.words import (
+    check_function,
     describe_constraint,
     describe_expression,
     describe_function,
@@ -30,6 +32,8 @@ from dagster_dataframely.errors import (
     ReservedColumnError,
 )
 
+_LOGGER = logging.getLogger("dagster_dataframely")
+
 
 def read_schema(
     schema: object,
@@ -38,9 +42,18 @@ def read_schema(
 ) -> SchemaRules:
     """Read a schema; anything about it that cannot work on an asset raises here, at definition.
 
-    Columns that the schema marks as personal are redacted, and those of `redact` that it has.
+    Columns that the schema marks as personal are redacted, and those of `redact` that it has. Two
+    assets with one schema and the same overrides share what was read.
     """
-    schema, columns = _checked_schema(schema)
+    schema = _schema_class(schema)
+    if severities:
+        _reject_unknown_severities(_read_class(schema), severities)
+    return _override(schema, frozenset((severities or {}).items()), frozenset(redact))
+
+
+@functools.lru_cache(maxsize=1024)
+def _read_class(schema: type[dy.Schema]) -> SchemaRules:
+    columns = schema.columns()
     if reserved := [name for name in columns if name.startswith(_names.COLUMN_PREFIX)]:
         raise ReservedColumnError(schema.__name__, reserved)
     if unusable := [name for name in columns if not _names.is_nameable(name)]:
@@ -52,16 +65,62 @@ def read_schema(
         *_schema_rules(schema, declared),
     ]
     _reject_patterns(schema, rules)
-    checked = _checked_severities(schema, [rule.name for rule in rules], declared, severities or {})
-    verdicts = _verdicts_on_no_rows(columns, rules)
+    _reject_regexes(schema, columns)
+    on_no_rows = _evaluate_no_rows(columns, rules)
     if not any(map(_takes_any_dtype, columns.values())):
-        reject_non_boolean(schema, {name: found.dtypes[0] for name, found in verdicts.items()})
-    rules = [_completed(rule, checked[rule.name], verdicts.get(rule.name)) for rule in rules]
+        reject_non_boolean(schema, {name: found.dtypes[0] for name, found in on_no_rows.items()})
+    rules = [_mark_whole_table(rule, on_no_rows.get(rule.name)) for rule in rules]
     reject_collisions(schema, ((rule.check_name, rule.name) for rule in rules))
-    redacted = frozenset(
-        name for name, column in columns.items() if name in redact or _is_personal(column)
+    redacted = frozenset(name for name, column in columns.items() if _is_personal(column))
+    read = SchemaRules(schema=schema, columns=columns, rules=tuple(rules), redacted=redacted)
+    _reject_unknown_severities(read, declared)
+    return _with_severities(read, declared)
+
+
+@functools.lru_cache(maxsize=1024)
+def _override(
+    schema: type[dy.Schema], severities: frozenset[tuple[str, Severity]], redact: frozenset[str]
+) -> SchemaRules:
+    read = _read_class(schema)
+    redacted = read.redacted | (redact & read.columns.keys())
+    return replace(_with_severities(read, dict(severities)), redacted=redacted)
+
+
+def _with_severities(read: SchemaRules, severities: Mapping[str, Severity]) -> SchemaRules:
+    return replace(
+        read,
+        rules=tuple(
+            replace(rule, severity=severities.get(rule.name, rule.severity)) for rule in read.rules
+        ),
     )
-    return SchemaRules(schema=schema, columns=columns, rules=tuple(rules), redacted=redacted)
+
+
+def build_expressions(rules: SchemaRules) -> SchemaRules:
+    """The same rules with new expressions of those that their author's functions make.
+
+    Each run builds its own: a function may look at the clock.
+    """
+    by_hand = {rule.name for rule in rules.rules if rule.written_by_hand}
+    if not by_hand:
+        return rules
+    built = {
+        f"{name}|{rule}": expression
+        for name in dict.fromkeys(rule.column for rule in rules.rules if rule.name in by_hand)
+        if name is not None
+        for rule, expression in rules.columns[name].validation_rules(pl.col(name)).items()
+    }
+    built |= {
+        name: build()
+        for name, build in schema_rule_expressions(rules.schema).items()
+        if name in by_hand
+    }
+    return replace(
+        rules,
+        rules=tuple(
+            replace(rule, expression=built[rule.name]) if rule.name in by_hand else rule
+            for rule in rules.rules
+        ),
+    )
 
 
 def read_declared(
@@ -109,12 +168,29 @@ def _reject_patterns(schema: type[dy.Schema], rules: Iterable[Rule]) -> None:
             raise InvalidRuleError(schema.__name__, rule.name, reason, fix)
 
 
-def _checked_schema(schema: object) -> tuple[type[dy.Schema], Mapping[str, dy.Column]]:
+def _schema_class(schema: object) -> type[dy.Schema]:
     if isinstance(schema, type) and issubclass(schema, dy.Collection):
         raise CollectionNotSupportedError(schema)
-    if isinstance(schema, type) and issubclass(schema, dy.Schema) and (columns := schema.columns()):
-        return schema, columns
+    if isinstance(schema, type) and issubclass(schema, dy.Schema) and schema.columns():
+        return schema
     raise InvalidSchemaError(schema)
+
+
+def _reject_regexes(schema: type[dy.Schema], columns: Mapping[str, dy.Column]) -> None:
+    """Reject a `regex` that Rust cannot compile, such as one that looks ahead."""
+    for name, column in columns.items():
+        regex = getattr(column, "regex", None)
+        if regex is not None:
+            try:
+                pl.Series([""]).str.contains(regex)
+            except pl.exceptions.PolarsError:
+                raise InvalidRuleError(
+                    schema.__name__,
+                    f"{name}|regex",
+                    f"has a pattern that Rust cannot compile: {regex}",
+                    "Look-around and back-references do not exist there: write a `check`.",
+                ) from None
+        _reject_regexes(schema, {f"{name}|inner": inner for inner in _inner_columns(column)})
 
 
 def _column_rules(columns: Mapping[str, dy.Column], declared: dict[str, Any]) -> list[Rule]:
@@ -132,6 +208,7 @@ def _column_rules(columns: Mapping[str, dy.Column], declared: dict[str, Any]) ->
                 severity="error",
                 constraint=describe_constraint(column, rule, expression),
                 expression=expression,
+                function=check_function(column, rule),
                 written_by_hand="check" in rule
                 or (has_own_rules and not _is_uniqueness(expression, name)),
             )
@@ -181,8 +258,9 @@ def _schema_rules(schema: type[dy.Schema], declared: dict[str, Any]) -> list[Rul
         reject_reserved_name(schema, name)
         expression = _rule_expression(schema, name, build, factories[name].validation_fn)
         declared[name] = declared_on_rule(factories[name])
-        words = describe_function(factories[name].validation_fn) or describe_expression(expression)
-        rules.append(Rule(name, None, "error", words, expression, written_by_hand=True))
+        function = factories[name].validation_fn
+        words = describe_function(function) or describe_expression(expression)
+        rules.append(Rule(name, None, "error", words, expression, function, written_by_hand=True))
     return rules
 
 
@@ -218,25 +296,28 @@ def _rule_expression(
     return expression
 
 
-def _verdicts_on_no_rows(
+def _evaluate_no_rows(
     columns: Mapping[str, dy.Column], rules: Iterable[Rule]
 ) -> dict[str, pl.DataFrame]:
     """What the rules written by hand give without rows; one over the whole table gives a row."""
     empty = pl.DataFrame(schema={name: column.dtype for name, column in columns.items()})
-    verdicts = {}
-    for rule in rules:
-        # A function of the author's may raise anything where there are no rows.
-        with suppress(Exception):
-            if rule.written_by_hand:
-                verdicts[rule.name] = empty.select(rule.expression)
-    return verdicts
+    on_no_rows = {}
+    for rule in (rule for rule in rules if rule.written_by_hand):
+        try:
+            on_no_rows[rule.name] = empty.select(rule.expression)
+        except Exception as error:
+            # A function of the author's may raise anything where there are no rows.
+            _LOGGER.info(
+                "Rule `%s` cannot be evaluated without rows, so it counts as one about each row: %s",
+                rule.name,
+                error,
+            )
+    return on_no_rows
 
 
-def _completed(rule: Rule, severity: Severity, on_no_rows: pl.DataFrame | None) -> Rule:
+def _mark_whole_table(rule: Rule, on_no_rows: pl.DataFrame | None) -> Rule:
     whole_table = on_no_rows is not None and on_no_rows.height == 1
-    if severity == rule.severity and not whole_table:
-        return rule
-    return replace(rule, severity=severity, whole_table=whole_table)
+    return replace(rule, whole_table=True) if whole_table else rule
 
 
 def _takes_any_dtype(column: dy.Column) -> bool:
@@ -244,15 +325,8 @@ def _takes_any_dtype(column: dy.Column) -> bool:
     return isinstance(column, dy.Any) or any(map(_takes_any_dtype, _inner_columns(column)))
 
 
-def _checked_severities(
-    schema: type[dy.Schema],
-    rules: list[str],
-    declared: Mapping[str, object],
-    overrides: Mapping[str, object],
-) -> dict[str, Severity]:
-    severities = {**dict.fromkeys(rules, "error"), **declared, **overrides}
-    known = set(rules)
+def _reject_unknown_severities(read: SchemaRules, severities: Mapping[str, object]) -> None:
+    known = [rule.name for rule in read.rules]
     for rule, severity in severities.items():
         if rule not in known or severity not in ("error", "warn"):
-            raise InvalidSeverityError(schema.__name__, rule, severity, rules)
-    return cast("dict[str, Severity]", severities)
+            raise InvalidSeverityError(read.name, rule, severity, known)

@@ -1,6 +1,6 @@
 """Hold the rules of a schema, frozen: every other module takes them as an argument."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -28,6 +28,8 @@ class Rule:
     """The rule in words, without the column's name."""
     expression: pl.Expr = field(compare=False)
     """True or null for a valid row, or for a valid table."""
+    function: Callable[..., object] | None = field(default=None, compare=False)
+    """The author's function that makes the expression, where it is known."""
     whole_table: bool = False
     """Whether the rule gives one value for all rows, so that it says nothing of a single one."""
     written_by_hand: bool = False
@@ -152,14 +154,6 @@ class SchemaRules:
             # The rule that Polars refuses says why when it is evaluated.
             return
         reject_non_boolean(self.schema, dtypes)
-
-    def is_castable(self, found: Mapping[str, pl.DataType]) -> bool:
-        """Whether `Schema.cast` can turn a frame with these columns into the declared dtypes."""
-        try:
-            self.schema.cast(pl.DataFrame(schema=dict(found)))
-        except (dy.exc.SchemaError, pl.exceptions.PolarsError):
-            return False
-        return True
 
 
 def reject_non_boolean(schema: type[dy.Schema], dtypes: Mapping[str, pl.DataType]) -> None:

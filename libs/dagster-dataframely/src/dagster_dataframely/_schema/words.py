@@ -66,7 +66,7 @@ def describe_constraint(column: dy.Column, rule: str, expression: pl.Expr) -> st
         return _ARGUMENTS[rule](argument)
     if rule.startswith("inner_") and isinstance(column, (dy.List, dy.Array, dy.Struct)):
         return _describe_inner(column, rule.removeprefix("inner_"), expression)
-    return describe_function(_check_function(column, rule)) or describe_expression(expression)
+    return describe_function(check_function(column, rule)) or describe_expression(expression)
 
 
 def describe_function(function: Callable[..., object] | None) -> str | None:
@@ -92,7 +92,7 @@ def _describe_inner(column: dy.List | dy.Array | dy.Struct, rule: str, expressio
     return f"field `{name}`: {words}"
 
 
-def _check_function(column: dy.Column, rule: str) -> Callable[..., object] | None:
+def check_function(column: dy.Column, rule: str) -> Callable[..., object] | None:
     """The function behind a `check`, found by the name Dataframely derives from it (3.1)."""
     check = column.check
     if isinstance(check, Mapping):
