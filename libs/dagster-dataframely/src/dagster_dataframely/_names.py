@@ -55,6 +55,9 @@ QUARANTINE_OF = "dataframely/quarantine_of"
 QUARANTINE_LAYOUT = "dataframely/quarantine_layout"
 """On an asset's definition, where its quarantine has another layout than the default."""
 
+QUARANTINE_IO_MANAGER_KEY = "dataframely/quarantine_io_manager_key"
+"""On an asset's definition, where its error rows go through another IO manager than the table."""
+
 POLARS_ROWS, POLARS_STATISTICS = "table", "stats"
 """Where the IO managers of dagster-polars record rows and minima and maxima (0.27.12)."""
 

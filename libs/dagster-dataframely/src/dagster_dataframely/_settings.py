@@ -55,6 +55,15 @@ class QuarantineLayout(StrEnum):
     """The failed rules' names, the run and the time: the same whatever the rules are."""
 
 
+class Unstorable(StrEnum):
+    """What happens to columns that the asset's storage does not give back as they were written."""
+
+    REFUSE = "refuse"
+    """The run fails before anything is written."""
+    WARN = "warn"
+    """The run's log names them."""
+
+
 class SettingArguments(TypedDict, total=False):
     """The settings as the decorator and `dd.wiring` take them; `None` means not given."""
 
@@ -68,6 +77,9 @@ class SettingArguments(TypedDict, total=False):
     temp_dir: str | os.PathLike[str] | None
     engine: Literal["auto", "in-memory", "streaming"] | None
     quarantine_layout: Literal["columns", "list"] | None
+    quarantine_io_manager_key: str | None
+    quarantine_events: bool | None
+    unstorable: Literal["refuse", "warn"] | None
 
 
 @dataclass(frozen=True)
@@ -84,6 +96,9 @@ class Settings:
     temp_dir: Path | None = None
     engine: Engine = Engine.AUTO
     quarantine_layout: QuarantineLayout = QuarantineLayout.COLUMNS
+    quarantine_io_manager_key: str | None = None
+    quarantine_events: bool = False
+    unstorable: Unstorable = Unstorable.REFUSE
 
     @classmethod
     def resolve(cls, arguments: Mapping[str, Any]) -> "Settings":
@@ -187,6 +202,12 @@ def _names_from_text(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
+def _parse_key(value: object) -> str:
+    if isinstance(value, str) and value.isidentifier():
+        return value
+    raise ValueError
+
+
 def _parse_directory(value: object) -> Path:
     if isinstance(value, (str, os.PathLike)):
         path = Path(os.fspath(value))
@@ -213,4 +234,7 @@ SETTINGS: Mapping[str, _Setting] = {
     "temp_dir": _Setting(_parse_directory, "the path of an existing directory"),
     "engine": _Setting(Engine, "`auto`, `in-memory` or `streaming`"),
     "quarantine_layout": _Setting(QuarantineLayout, "`columns` or `list`"),
+    "quarantine_io_manager_key": _Setting(_parse_key, "the key of a resource"),
+    "quarantine_events": _FLAG,
+    "unstorable": _Setting(Unstorable, "`refuse` or `warn`"),
 }

@@ -29,13 +29,17 @@ __all__ = [
     "InvalidSeverityError",
     "ManyChecksWarning",
     "NothingSurvivedError",
+    "QuarantineAddressError",
     "QuarantineColumnsError",
     "QuarantineDirError",
     "QuarantineKeyCollisionError",
+    "QuarantineReadError",
     "ReservedColumnError",
     "ReturnValueError",
     "StagingError",
     "StorageDtypeError",
+    "StoredColumn",
+    "StoredTableError",
     "StrictCastError",
     "UnreadableFileError",
     "UnstorableColumn",
@@ -85,6 +89,19 @@ class UnstorableColumn(NamedTuple):
     """The dtype that is lost: the column's, or one inside of it."""
     instead: str
     """What to declare in its place, in words."""
+
+
+class StoredColumn(NamedTuple):
+    """One column in which a stored table differs from what is about to be written to it."""
+
+    column: str
+    """The column's name."""
+    stored: str | None
+    """The type that the storage has, or `None` where it lacks the column."""
+    declared: str | None
+    """The type that would be written, or `None` where no such column is declared."""
+    fix: str = ""
+    """What to type, where that is known for a single column."""
 
 
 class DagsterDataframelyError(Exception):
@@ -296,7 +313,7 @@ class ColumnSchemaError(_RunError):
             else f"Return `dd.strict_cast({_cut(schema, _MAX_NAME)}, frame)`."
         )
         if advice is not None:
-            fix = f"Left open: {advice}."
+            fix = advice
         head = f"Asset {_code(asset)}: not the columns of schema {_code(schema)}: "
         super().__init__(_list(head, found, f". {fix}", separator="; "))
         self.asset = asset
@@ -440,35 +457,86 @@ class StorageDtypeError(_RunError):
             for c in unstorable
         ]
         head = f"Asset {_code(asset)}: {_cut(storage, _MAX_NAME)} does not give back "
-        super().__init__(_list(head, found, ". Nothing was written.", separator="; "))
+        tail = '. Nothing was written. `unstorable="warn"` writes them all the same.'
+        super().__init__(_list(head, found, tail, separator="; "))
         self.asset = asset
         self.storage = storage
         self.unstorable = tuple(unstorable)
         self.columns = tuple(c.column for c in unstorable)
 
 
+class StoredTableError(_RunError):
+    """The stored table has other columns, or dtypes that would lose something; nothing was written."""
+
+    def __init__(
+        self, asset: str, table: str, columns: Sequence[StoredColumn], way_out: str
+    ) -> None:
+        super().__init__(
+            _list(
+                f"Asset {_code(asset)}: its stored table {_end_of(table)} differs: ",
+                [_difference(column) for column in columns],
+                f". Nothing was written. {way_out}.",
+                separator="; ",
+            )
+        )
+        self.asset = asset
+        self.table = table
+        self.differences = tuple(columns)
+        self.columns = tuple(column.column for column in columns)
+
+
 class QuarantineColumnsError(_RunError):
     """The quarantine is stored as a table with other columns; nothing was written."""
 
     def __init__(
-        self, asset: str, quarantine_key: str, *, found: Sequence[str], stored: Sequence[str]
+        self, asset: str, quarantine_key: str, differences: Sequence[StoredColumn]
     ) -> None:
-        added = [name for name in found if name not in stored]
-        removed = [name for name in stored if name not in found]
-        difference = [*(f"{_code(name)} is new" for name in added)]
-        difference += [f"{_code(name)} is gone" for name in removed]
         super().__init__(
             _list(
                 f"Asset {_code(asset)}: the table of {_code(quarantine_key)} has other columns: ",
-                difference,
+                [_difference(column) for column in differences],
                 ". Nothing was written. Drop the table, or declare "
                 '`quarantine_layout="list"`, which has no column for a rule.',
+                separator="; ",
             )
         )
         self.asset = asset
         self.quarantine_key = quarantine_key
-        self.added = tuple(added)
-        self.removed = tuple(removed)
+        self.differences = tuple(differences)
+        self.added = tuple(c.column for c in differences if c.stored is None)
+        self.removed = tuple(c.column for c in differences if c.declared is None)
+
+
+class QuarantineAddressError(_RunError):
+    """Error rows would be written over something that is not a quarantine; nothing was written."""
+
+    def __init__(self, asset: str, quarantine_key: str, manager: str, address: str) -> None:
+        where = f" ({_end_of(address)})" if address else ""
+        super().__init__(
+            f"Asset {_code(asset)}: {_cut(manager, _MAX_NAME)} would write its quarantine "
+            f"{_code(quarantine_key)} over its table, or over something else{where}. Set "
+            "`quarantine_io_manager_key`, or use an IO manager that addresses by asset key. Nothing "
+            "was written."
+        )
+        self.asset = asset
+        self.quarantine_key = quarantine_key
+        self.manager = manager
+        self.address = address
+
+
+class QuarantineReadError(_RunError):
+    """An IO manager cannot say whether error rows are stored; nothing was written."""
+
+    def __init__(self, asset: str, quarantine_key: str, manager: str, problem: str) -> None:
+        super().__init__(
+            f"Asset {_code(asset)}: {_cut(manager, _MAX_NAME)} cannot read the quarantine "
+            f"{_code(quarantine_key)}, which this run would replace: {_cut(problem, _MAX_TEXT)}. "
+            "Remove what is stored, or set `quarantine_io_manager_key`. Nothing was written."
+        )
+        self.asset = asset
+        self.quarantine_key = quarantine_key
+        self.manager = manager
+        self.problem = problem
 
 
 class QuarantineKeyCollisionError(_RunError):
@@ -515,6 +583,16 @@ def type_name(value: object) -> str:
     kind = type(value)
     root = kind.__module__.partition(".")[0]
     return kind.__qualname__ if root == "builtins" else f"{root}.{kind.__qualname__}"
+
+
+def _difference(column: StoredColumn) -> str:
+    fix = f" ({column.fix})" if column.fix else ""
+    if column.stored is None:
+        return f"{_code(column.column)} is missing there{fix}"
+    stored = f"{_code(column.column)} is {_cut(column.stored, _MAX_NAME)}"
+    if column.declared is None:
+        return f"{stored} there and not declared{fix}"
+    return f"{stored} there, declared {_cut(column.declared, _MAX_NAME)}{fix}"
 
 
 def _code(name: str) -> str:

@@ -297,7 +297,7 @@ def process(
     key = declaration.asset_key
     run = RunContext(quarantine_writer, partition_key)
     if (step := current_run_context(key)) is not None:
-        run = RunContext.of_step(step, key, quarantine_writer, partition_key)
+        run = RunContext.of_step(step, declaration, quarantine_writer, partition_key)
     results = unpack_table("table", declaration.asset_name, returned)
     yield from take_exit({"table": Member(declaration, run)}, results)
 

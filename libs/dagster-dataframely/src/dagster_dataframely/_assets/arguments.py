@@ -10,7 +10,7 @@ import dataframely as dy
 from dagster_dataframely import _names
 from dagster_dataframely._schema.declaration import Declaration
 from dagster_dataframely._schema.table_schema import table_schema
-from dagster_dataframely._settings import QuarantineLayout
+from dagster_dataframely._settings import QuarantineLayout, Settings
 from dagster_dataframely.errors import InvalidArgumentError
 
 HIDDEN = {"auto_materialize_policy", "compute_kind", "legacy_freshness_policy", "non_argument_deps"}
@@ -48,11 +48,22 @@ def metadata_of(
     metadata: Mapping[str, Any] | None, declaration: Declaration, *, quarantine: bool
 ) -> dict[str, Any]:
     """The metadata of the definition, this library's keys included."""
-    own = {_names.COLUMN_SCHEMA: table_schema(declaration.rules)}
-    layout = declaration.settings.quarantine_layout
-    if quarantine and layout is not QuarantineLayout.COLUMNS:
-        return {**(metadata or {}), **own, _names.QUARANTINE_LAYOUT: layout.value}
+    own: dict[str, Any] = {_names.COLUMN_SCHEMA: table_schema(declaration.rules)}
+    settings = declaration.settings
+    if quarantine and settings.quarantine_layout is not QuarantineLayout.COLUMNS:
+        own[_names.QUARANTINE_LAYOUT] = settings.quarantine_layout.value
+    if quarantine and settings.quarantine_io_manager_key is not None:
+        own[_names.QUARANTINE_IO_MANAGER_KEY] = settings.quarantine_io_manager_key
     return {**(metadata or {}), **own}
+
+
+def required_resources(
+    given: AbstractSet[str] | None, settings: Settings, *, quarantine: bool
+) -> AbstractSet[str] | None:
+    """The resources given, and the IO manager of the quarantine."""
+    if not quarantine or settings.quarantine_io_manager_key is None:
+        return given
+    return {*(given or ()), settings.quarantine_io_manager_key}
 
 
 def kinds_of(kinds: AbstractSet[str] | None) -> set[str]:

@@ -15,6 +15,7 @@ from dagster_dataframely._assets.arguments import (
     kinds_of,
     metadata_of,
     one_switch,
+    required_resources,
 )
 from dagster_dataframely._assets.dagster_types import output_type, typed_ins
 from dagster_dataframely._checks.specs import build_check_specs
@@ -58,6 +59,9 @@ def asset(  # noqa: PLR0913 - Every parameter is listed here, for readers and ed
     temp_dir: str | os.PathLike[str] | None = None,
     engine: Literal["auto", "in-memory", "streaming"] | None = None,
     quarantine_layout: Literal["columns", "list"] | None = None,
+    quarantine_io_manager_key: str | None = None,
+    quarantine_events: bool | None = None,
+    unstorable: Literal["refuse", "warn"] | None = None,
     name: str | None = None,
     key: CoercibleToAssetKey | None = None,
     key_prefix: str | Sequence[str] | None = None,
@@ -118,6 +122,11 @@ def asset(  # noqa: PLR0913 - Every parameter is listed here, for readers and ed
             `"in-memory"` or `"streaming"`.
         quarantine_layout: A column for each rule (`"columns"`), or one list of the rules that a row
             fails (`"list"`).
+        quarantine_io_manager_key: The resource that stores error rows. `None` means the table's.
+        quarantine_events: Whether each write of error rows, and each clearing, is recorded as a
+            materialization of the quarantine.
+        unstorable: What happens to columns whose dtype the storage does not give back: the run fails
+            (`"refuse"`), or its log names them (`"warn"`).
         name: As all that follow, passed on to `dg.asset`: the last part of the key.
         key: The key, in place of `name` and `key_prefix`.
         key_prefix: The parts of the key before the name.
@@ -200,6 +209,9 @@ def asset(  # noqa: PLR0913 - Every parameter is listed here, for readers and ed
                 "description": given.get("description") or description_of(schema, function),
                 "code_version": given.get("code_version") or derive_code_version(rules),
                 "kinds": _kinds(given),
+                "required_resource_keys": required_resources(
+                    given.get("required_resource_keys"), settings, quarantine=has_quarantine
+                ),
                 "output_required": False,
                 "dagster_type": output_type(function),
                 "check_specs": build_check_specs(declaration, partitions_def),

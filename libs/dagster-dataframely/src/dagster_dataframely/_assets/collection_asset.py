@@ -7,7 +7,7 @@ from typing import Any, TypedDict, Unpack
 import dagster as dg
 import dataframely as dy
 
-from dagster_dataframely._assets.arguments import HIDDEN, one_switch
+from dagster_dataframely._assets.arguments import HIDDEN, one_switch, required_resources
 from dagster_dataframely._assets.dagster_types import typed_ins
 from dagster_dataframely._assets.members import build_out, declare_member
 from dagster_dataframely._checks.specs import build_check_specs
@@ -190,6 +190,9 @@ def collection_asset(
                     for member, declared in members.items()
                 },
                 "ins": typed_ins(function, given.get("ins"), settings.redact),
+                "required_resource_keys": required_resources(
+                    given.get("required_resource_keys"), settings, quarantine=has_quarantine
+                ),
                 "check_specs": [
                     spec
                     for declared in members.values()

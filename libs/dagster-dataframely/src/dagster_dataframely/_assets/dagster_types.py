@@ -117,17 +117,23 @@ def _without_none(hint: Any) -> Any:
 
 
 def _input_type(hint: Any, redact: Collection[str]) -> dg.DagsterType | None:
-    """The type for an annotation that is a typed frame or a dictionary of them, else `None`."""
+    """The type for an annotation that is a typed frame or a dictionary of them, else `None`.
+
+    Either may be optional: then an input that is `None` passes.
+    """
+    given, hint = hint, _without_none(hint)
+    optional = given is not hint
     arguments = typing.get_args(hint)
     if (frame_type := _FRAMES.get(typing.get_origin(hint))) is not None:
         rules = read_schema(arguments[0], redact=redact)
-        return _build_type(rules, frame_type, frame_type)
+        return _build_type(rules, frame_type, frame_type, optional=optional)
     if typing.get_origin(hint) is dict:
         key_type, value_hint = arguments
         if (frame_type := _FRAMES.get(typing.get_origin(value_hint))) is not None:
             (schema,) = typing.get_args(value_hint)
             python_type = dict.__class_getitem__((key_type, frame_type))
-            return _build_type(read_schema(schema, redact=redact), frame_type, python_type)
+            rules = read_schema(schema, redact=redact)
+            return _build_type(rules, frame_type, python_type, optional=optional)
     return None
 
 
@@ -135,11 +141,15 @@ def _build_type(
     rules: SchemaRules,
     frame_type: type[pl.DataFrame | pl.LazyFrame],
     python_type: Any,
+    *,
+    optional: bool = False,
 ) -> dg.DagsterType:
     is_dict = python_type is not frame_type
 
     def check(_context: dg.TypeCheckContext, value: Any) -> dg.TypeCheck:
-        if not is_dict:
+        if value is None and optional:
+            problem = None
+        elif not is_dict:
             problem = _problem(rules, frame_type, value)
         elif not isinstance(value, dict):
             problem = f"found a `{type(value).__name__}`, expected a dictionary by partition"
@@ -155,7 +165,7 @@ def _build_type(
     # the schema makes a type of its own.
     return dg.DagsterType(
         check,
-        key=f"{rules.name}{kind}Frame{'s' if is_dict else ''}",
+        key=f"{'Optional' if optional else ''}{rules.name}{kind}Frame{'s' if is_dict else ''}",
         typing_type=python_type,
         description=f"Polars frames with the columns and dtypes of schema `{rules.name}`.",
     )

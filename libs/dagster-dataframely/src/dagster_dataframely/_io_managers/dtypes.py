@@ -79,15 +79,15 @@ _LOST: Mapping[Storage, Mapping[Callable[[Any], bool], str]] = {
 0.27.12, dagster-duckdb-polars 0.28.13 to 0.29.27, duckdb 1.1 to 1.5, deltalake 1.0 to 1.6."""
 
 
-def reject_unstorable(
+def find_unstorable(
     asset: str, storage: Storage | None, dtypes: Mapping[str, pl.DataType]
-) -> None:
-    """Raise for columns that would be lost in a storage, before anything is written to it."""
+) -> StorageDtypeError | None:
+    """The error for columns that would be lost in a storage; `None` where none would."""
     if storage is None:
-        return
+        return None
     found = (_unstorable(name, dtype, _LOST[storage]) for name, dtype in dtypes.items())
-    if columns := [column for column in found if column is not None]:
-        raise StorageDtypeError(asset, storage, columns)
+    columns = [column for column in found if column is not None]
+    return StorageDtypeError(asset, storage, columns) if columns else None
 
 
 def _unstorable(

@@ -149,7 +149,10 @@ def quarantine_beside(
         definition.partitions_def,
         metadata={
             **asset_spec.metadata,
-            "dagster/io_manager_key": definition.get_io_manager_key_for_asset_key(asset_key),
+            "dagster/io_manager_key": asset_spec.metadata.get(
+                _names.QUARANTINE_IO_MANAGER_KEY,
+                definition.get_io_manager_key_for_asset_key(asset_key),
+            ),
         },
         group_name=asset_spec.group_name,
     )

@@ -1,5 +1,6 @@
 """Write error rows: to a file, or through the IO manager of the running asset."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol, runtime_checkable
@@ -9,13 +10,21 @@ import polars as pl
 from upath import UPath
 
 from dagster_dataframely import _names
+from dagster_dataframely._io_managers.stored import (
+    SharedAddressError,
+    StoredTable,
+    look_at_quarantine,
+)
 from dagster_dataframely._names import CoercibleToAssetKey
-from dagster_dataframely._upstream.io_managers import stored_output, write_through_bound_manager
+from dagster_dataframely._upstream.io_managers import bound_manager, quarantine_manager
 from dagster_dataframely._upstream.steps import is_partitioned, materializable_keys
+from dagster_dataframely._upstream.storages import replaces_tables
 from dagster_dataframely.errors import (
+    QuarantineAddressError,
     QuarantineColumnsError,
     QuarantineDirError,
     QuarantineKeyCollisionError,
+    QuarantineReadError,
 )
 
 
@@ -33,7 +42,7 @@ class QuarantineWriter(Protocol):
 class ClearingWriter(QuarantineWriter, Protocol):
     """A writer that can also take away what an earlier run stored."""
 
-    def clear(self, no_rows: Any, /) -> None:
+    def clear(self, no_rows: Any, /) -> object:
         """Leave no row behind, given a frame with the columns and without rows."""
 
 
@@ -111,49 +120,65 @@ def _write_whole(frame: pl.DataFrame, path: UPath) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-@dataclass(frozen=True)
 class DelegatingWriter:
-    """Writes error rows through the IO manager that an asset of the running step is bound to."""
+    """Writes error rows through an IO manager of the running step, the asset's or another one."""
 
-    context: dg.AssetExecutionContext
-    asset_key: dg.AssetKey
-    key: dg.AssetKey
+    def __init__(
+        self,
+        context: dg.AssetExecutionContext,
+        asset_key: dg.AssetKey,
+        key: dg.AssetKey,
+        io_manager_key: str | None,
+    ) -> None:
+        self.context = context
+        self.asset_key = asset_key
+        self.key = key
+        self.bound = quarantine_manager(context, asset_key, key, io_manager_key)
+        self.stored: StoredTable | None = None
+        self.logged: Mapping[str, dg.MetadataValue] = {}
+        """What the manager said of the last write."""
+
+    def look(self, found: Mapping[str, pl.DataType]) -> None:
+        """Look at what error rows with these columns would replace, before anything is written."""
+        asset, key = self.asset_key.to_user_string(), self.key.to_user_string()
+        try:
+            self.stored = look_at_quarantine(
+                self.bound, bound_manager(self.context, self.asset_key), found
+            )
+        except SharedAddressError as error:
+            raise QuarantineAddressError(asset, key, self.bound.name, str(error)) from None
+        except Exception as error:
+            raise QuarantineReadError(asset, key, self.bound.name, str(error)) from error
+        if self.stored is not None and self.stored.differences:
+            raise QuarantineColumnsError(asset, key, self.stored.differences)
 
     def __call__(self, frame: Any, /) -> str:
-        asset, key = self.asset_key.to_user_string(), self.key.to_user_string()
-        stored = stored_output(self.context, self.asset_key, self.key)
-        if stored is not None and stored.columns:
-            found = frame.collect_schema().names()
-            if set(found) != set(stored.columns):
-                raise QuarantineColumnsError(asset, key, found=found, stored=stored.columns)
+        if self.stored is not None and not replaces_tables(self.bound):
             # A database takes the values by position.
-            frame = frame.select(stored.columns)
-        metadata = write_through_bound_manager(self.context, self.asset_key, self.key, frame)
+            frame = frame.select(self.stored.order)
+        self.logged = self.bound.write(frame)
         partition = ""
         if self.context.has_partition_key and is_partitioned(self.context, self.asset_key):
             partition = f" (partition {self.context.partition_key})"
-        path = metadata.get("path")
+        path = self.logged.get("path")
         where = f" at {path.value}" if path is not None else ""
-        return f"{key}{partition}{where}"
+        return f"{self.key.to_user_string()}{partition}{where}"
 
-    def clear(self, no_rows: Any, /) -> None:
-        """Write no rows in place of those an earlier run stored, where there are any."""
-        stored = stored_output(self.context, self.asset_key, self.key)
-        if stored is None or not stored.has_rows:
-            return
-        if stored.columns:
-            # An older handler inserts no rows too, which takes the table's own columns (0.28).
-            dtypes = no_rows.collect_schema()
-            no_rows = pl.DataFrame(
-                schema={name: dtypes.get(name, pl.String()) for name in stored.columns}
-            )
-        write_through_bound_manager(self.context, self.asset_key, self.key, no_rows)
+    def clear(self, no_rows: Any, /) -> bool:
+        """Write no rows in place of those an earlier run stored; gives whether there were any."""
+        if self.stored is None or not self.stored.has_rows:
+            return False
+        self(no_rows)
+        return True
 
 
 def delegating_writer(
-    context: dg.AssetExecutionContext, asset: CoercibleToAssetKey | None = None
-) -> QuarantineWriter:
-    """Write error rows through the IO manager that the running asset is bound to.
+    context: dg.AssetExecutionContext,
+    asset: CoercibleToAssetKey | None = None,
+    *,
+    io_manager_key: str | None = None,
+) -> DelegatingWriter:
+    """Write error rows through the IO manager that the running asset is bound to, or another one.
 
     They go under the asset's key with `_quarantine` appended to its last part, with the same
     partition, definition metadata and resource config. No event is recorded. Needs a run: the context
@@ -162,6 +187,8 @@ def delegating_writer(
     Args:
         context: The context of the step that computes the asset.
         asset: The key of the asset, in a step that computes several. `None` means the only one.
+        io_manager_key: The resource to write through, which the step has to require. `None` means the
+            asset's own.
 
     Returns:
         A function that takes the error rows and returns where they are, in words. On a clean run
@@ -198,4 +225,4 @@ def delegating_writer(
     key = _names.quarantine_key(asset_key)
     if key in materializable_keys(context):
         raise QuarantineKeyCollisionError(asset_key.to_user_string(), key.to_user_string())
-    return DelegatingWriter(context, asset_key, key)
+    return DelegatingWriter(context, asset_key, key, io_manager_key)

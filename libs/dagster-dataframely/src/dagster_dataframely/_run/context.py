@@ -9,11 +9,15 @@ import dagster as dg
 from dagster_dataframely._io_managers.output import (
     HandOver,
     choose_hand_over,
-    reject_declared,
+    look_at_declared,
     takes_lists,
     to_data_frame,
 )
-from dagster_dataframely._quarantine.writers import QuarantineWriter, delegating_writer
+from dagster_dataframely._quarantine.writers import (
+    DelegatingWriter,
+    QuarantineWriter,
+    delegating_writer,
+)
 from dagster_dataframely._run.direct_invocation import (
     DirectWriter,
     current_keys_by_output,
@@ -23,6 +27,7 @@ from dagster_dataframely._run.partition_range import PartitionRange
 from dagster_dataframely._schema.declaration import Declaration
 from dagster_dataframely._schema.read import build_expressions
 from dagster_dataframely._typing import Log
+from dagster_dataframely._upstream.io_managers import BoundManager, bound_manager
 from dagster_dataframely._upstream.steps import is_partitioned
 
 
@@ -34,32 +39,44 @@ class RunContext:
     """Stores error rows; without one they abort."""
     partition_key: str | None = None
     hand_over: HandOver = to_data_frame
-    """Turns rows into what the IO manager takes."""
+    """Turns the table's rows into what its IO manager takes."""
+    hand_over_error_rows: HandOver = to_data_frame
+    """Turns error rows into what theirs takes."""
     lists: bool = True
-    """Whether the IO manager's storage has lists."""
+    """Whether the quarantine's storage has lists."""
     run_id: str | None = None
     partition_range: PartitionRange | None = None
     """Of a run over several partitions."""
+    bound: BoundManager | None = None
+    """The IO manager of the table; none outside of a run."""
     log: Log = lambda _message: None
+    warn: Log = lambda _message: None
 
     @classmethod
     def of_step(
         cls,
         step: dg.AssetExecutionContext,
-        asset_key: dg.AssetKey,
+        declaration: Declaration,
         writer: QuarantineWriter | None,
         partition_key: str | None,
     ) -> "RunContext":
         """Gather what a step brings for one of its assets."""
-        has_range = step.has_partition_key_range and is_partitioned(step, asset_key)
+        key, name = declaration.asset_key, declaration.asset_name
+        unstorable, log = declaration.settings.unstorable, step.log.info
+        bound = bound_manager(step, key)
+        of_errors = writer.bound if isinstance(writer, DelegatingWriter) else bound
+        has_range = step.has_partition_key_range and is_partitioned(step, key)
         return cls(
             writer=writer,
             partition_key=partition_key,
-            hand_over=choose_hand_over(step, asset_key),
-            lists=takes_lists(step, asset_key),
+            hand_over=choose_hand_over(bound, name, unstorable, log),
+            hand_over_error_rows=choose_hand_over(of_errors, name, unstorable, log),
+            lists=takes_lists(of_errors),
             run_id=step.run.run_id,
-            partition_range=PartitionRange(step, asset_key) if has_range else None,
-            log=step.log.info,
+            partition_range=PartitionRange(step, key) if has_range else None,
+            bound=bound,
+            log=log,
+            warn=step.log.warning,
         )
 
 
@@ -112,8 +129,14 @@ def prepare_members(
 def _prepare_step(
     step: dg.AssetExecutionContext, declaration: Declaration, *, quarantine: bool
 ) -> RunContext:
-    key = declaration.asset_key
-    reject_declared(step, key, declaration.rules)
-    writer = delegating_writer(step, key) if quarantine else None
+    key, settings = declaration.asset_key, declaration.settings
+    writer = None
+    if quarantine:
+        writer = delegating_writer(step, key, io_manager_key=settings.quarantine_io_manager_key)
     has_partition = step.has_partition_key and is_partitioned(step, key)
-    return RunContext.of_step(step, key, writer, step.partition_key if has_partition else None)
+    partition_key = step.partition_key if has_partition else None
+    run = RunContext.of_step(step, declaration, writer, partition_key)
+    for bound in [run.bound, writer.bound if writer else None]:
+        if bound is not None:
+            look_at_declared(bound, declaration, run.warn)
+    return run

@@ -23,6 +23,7 @@ from dagster_dataframely._metadata.materialization import (
     report_metadata,
     room_for,
 )
+from dagster_dataframely._quarantine.writers import DelegatingWriter
 from dagster_dataframely._run.context import Member, RunContext
 from dagster_dataframely._run.outcome import Outcome
 from dagster_dataframely._schema.declaration import Declaration
@@ -76,6 +77,24 @@ def report_rules(
         partition_range.record_evaluations(outcome.parts, results)
 
 
+def record_quarantine(outcome: Outcome) -> None:
+    """Record that error rows were written, or cleared, as a materialization of the quarantine."""
+    declaration, writer = outcome.declaration, outcome.run.writer
+    if not declaration.settings.quarantine_events or not isinstance(writer, DelegatingWriter):
+        return
+    said = fit_manager_metadata(writer.logged, declaration.rules, declaration.settings, 1)
+    whole: list[tuple[str | None, Verdict[Any]]] = [(outcome.run.partition_key, outcome.verdict)]
+    parts = outcome.parts or whole
+    for partition, verdict in parts:
+        counts = {_names.ROW_COUNT: verdict.error_count}
+        if partition is not None:
+            counts[_names.PARTITION_ROW_COUNT] = verdict.error_count
+        metadata = {**said, **counts, _names.QUARANTINE_OF: declaration.asset_key}
+        writer.context.log_event(
+            dg.AssetMaterialization(writer.key, partition=partition, metadata=metadata)
+        )
+
+
 def materialize(outcome: Outcome) -> Iterator[dg.MaterializeResult[Any]]:
     """Goes before the check results: Dagster ties each to the latest materialization (1.13)."""
     declaration, result = outcome.declaration, outcome.result
@@ -88,7 +107,7 @@ def materialize(outcome: Outcome) -> Iterator[dg.MaterializeResult[Any]]:
     with _beside_the_manager(declaration, own, copies):
         yield dg.MaterializeResult(
             asset_key=declaration.asset_key,
-            value=run.hand_over(verdict.survivors),
+            value=outcome.table,
             metadata={**result.metadata, **own},
             tags=result.tags,
             data_version=result.data_version,

@@ -15,11 +15,12 @@ from dagster_dataframely._run.context import Member
 from dagster_dataframely._run.events import (
     AssetYield,
     materialize,
+    record_quarantine,
     report_columns,
     report_rules,
     report_skip,
 )
-from dagster_dataframely._run.outcome import Outcome, store_error_rows
+from dagster_dataframely._run.outcome import Outcome, look_at_storage, store_error_rows
 from dagster_dataframely._run.return_value import Returned
 from dagster_dataframely._schema.collection import CollectionRules
 from dagster_dataframely._validation.evaluate import evaluate_frame
@@ -59,12 +60,17 @@ def take_exit(
         }
         if collection is not None and verdicts:
             verdicts = apply_filters(collection, declared, verdicts)
-        outcomes = [
-            store_error_rows(Outcome(members[name], results[name], checks[name], verdict))
+        found = [
+            Outcome(members[name], results[name], checks[name], verdict)
             for name, verdict in verdicts.items()
         ]
+        writes_table = not any(map(aborts, found))
+        looked_at = [look_at_storage(outcome, writes_table=writes_table) for outcome in found]
+        outcomes = [store_error_rows(outcome) for outcome in looked_at]
         errors = [error for error in map(find_error, outcomes) if error]
         for outcome in outcomes:
+            if outcome.address is not None:
+                record_quarantine(outcome)
             yield from abort(outcome) if errors else write_table(outcome)
         for member in skipped:
             yield from report_skip(member)
@@ -72,21 +78,27 @@ def take_exit(
             raise errors[0]
 
 
+def aborts(outcome: Outcome) -> bool:
+    """Whether the table must not be written."""
+    verdict, has_quarantine = outcome.verdict, outcome.run.writer is not None
+    if verdict.failed(outcome.declaration.rules.table_error_rules):
+        return True
+    return verdict.error_count > 0 and not (has_quarantine and verdict.survivor_count)
+
+
 def find_error(outcome: Outcome) -> ValidationAbortError | NothingSurvivedError | None:
     """The reason why the table must not be written; `None` where it may."""
+    if not aborts(outcome):
+        return None
     verdict, address = outcome.verdict, outcome.address
     name, rules = outcome.declaration.asset_name, outcome.declaration.rules
-    table_rules = tuple(verdict.failed(rules.table_error_rules))
-    set_aside = address is not None and verdict.survivor_count > 0
-    if not table_rules and (set_aside or not verdict.error_count):
-        return None
     counts = verdict.failed(rules.error_rules)
     if address is not None and not verdict.survivor_count:
         return NothingSurvivedError(name, counts, rows=verdict.rows_in, address=address)
     return ValidationAbortError(
         name,
         counts,
-        table_rules=table_rules,
+        table_rules=tuple(verdict.failed(rules.table_error_rules)),
         error_rows=verdict.error_count,
         rows=verdict.rows_in,
         address=address,
@@ -101,8 +113,9 @@ def write_table(outcome: Outcome) -> Iterator[AssetYield]:
     set_aside = outcome.address is not None
     yield from materialize(outcome)
     yield from report_rules(outcome, always_warn if set_aside else own_severity)
-    if not set_aside and isinstance(outcome.run.writer, ClearingWriter):
-        outcome.run.writer.clear(outcome.error_rows)
+    writer = outcome.run.writer
+    if not set_aside and isinstance(writer, ClearingWriter) and writer.clear(outcome.error_rows):
+        record_quarantine(outcome)
 
 
 def abort(outcome: Outcome) -> Iterator[AssetYield]:

@@ -1,18 +1,26 @@
 """Write the error rows of a verdict, before the exit is chosen."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import dagster as dg
 
+from dagster_dataframely import _names
+from dagster_dataframely._io_managers.stored import look_at_table
 from dagster_dataframely._quarantine.frame import quarantine_frame
+from dagster_dataframely._quarantine.writers import DelegatingWriter
 from dagster_dataframely._run.context import Member, RunContext
 from dagster_dataframely._run.partition_range import Parts
 from dagster_dataframely._run.return_value import Returned
 from dagster_dataframely._schema.declaration import Declaration
+from dagster_dataframely._schema.table_schema import table_schema
 from dagster_dataframely._typing import Frame
+from dagster_dataframely._upstream.steps import latest_materialization
+from dagster_dataframely._upstream.storages import storage_of
 from dagster_dataframely._validation.verdict import Verdict
+from dagster_dataframely.errors import StoredTableError
 
 
 @dataclass(frozen=True)
@@ -26,6 +34,8 @@ class Outcome:
     quarantined: Frame | None = None
     address: str | None = None
     """Where the error rows are; `None` where nothing was written."""
+    table_columns: Sequence[str] = ()
+    """The order of the stored table's columns, where it keeps them; else the schema's is written."""
 
     @property
     def declaration(self) -> Declaration:
@@ -45,6 +55,13 @@ class Outcome:
             return []
         return partition_range.parts(self.verdict, self.declaration.rules)
 
+    @property
+    def table(self) -> Frame:
+        """The surviving rows as the IO manager takes them."""
+        survivors: Frame = self.verdict.survivors
+        rows = survivors.select(self.table_columns) if self.table_columns else survivors
+        return self.run.hand_over(rows)
+
     @cached_property
     def error_rows(self) -> Frame:
         """The error rows as the quarantine's layout has them and its IO manager takes them."""
@@ -55,7 +72,44 @@ class Outcome:
             run_id=self.run.run_id,
             lists=self.run.lists,
         )
-        return self.run.hand_over(frame)
+        return self.run.hand_over_error_rows(frame)
+
+
+def look_at_storage(outcome: Outcome, *, writes_table: bool) -> Outcome:
+    """Look at what a run is about to replace, before the first write of all its assets.
+
+    The table is looked at where it is going to be written; its columns are put in the stored order.
+
+    Raises:
+        StoredTableError: The stored table would misplace, change or drop values.
+    """
+    declaration, run = outcome.declaration, outcome.run
+    if isinstance(run.writer, DelegatingWriter):
+        run.writer.look(outcome.error_rows.collect_schema())
+    if run.bound is None or not writes_table:
+        return outcome
+    found = outcome.verdict.survivors.collect_schema()
+    table = None if _is_known(outcome) else look_at_table(run.bound, found, run.warn)
+    if table is None:
+        return outcome
+    if table.differences:
+        name = declaration.asset_name
+        raise StoredTableError(name, table.table, table.differences, table.way_out)
+    return replace(outcome, table_columns=table.order)
+
+
+def _is_known(outcome: Outcome) -> bool:
+    """Whether an unknown manager wrote the last table with the same columns, so need not load it."""
+    bound, declaration = outcome.run.bound, outcome.declaration
+    if bound is None or storage_of(bound) not in ("a database", "unknown"):
+        return False
+    record = latest_materialization(bound.step.instance, declaration.asset_key, None)
+    if record is None or record.asset_materialization is None:
+        return False
+    said = record.asset_materialization.metadata.get(_names.COLUMN_SCHEMA)
+    known = said.value.columns if isinstance(said, dg.TableSchemaMetadataValue) else []
+    declared = table_schema(declaration.rules).columns
+    return [(c.name, c.type) for c in known] == [(c.name, c.type) for c in declared]
 
 
 def store_error_rows(outcome: Outcome) -> Outcome:

@@ -1,9 +1,11 @@
-"""Reach what Dagster keeps private about IO managers."""
+"""Reach what Dagster keeps private about IO managers, and ask them to write and load."""
 
+import copy
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import dagster as dg
 import polars as pl
@@ -11,33 +13,188 @@ from dagster._core.execution.context.system import StepExecutionContext
 from dagster._core.execution.plan.outputs import StepOutputHandle
 from dagster._core.execution.plan.utils import build_resources_for_manager
 from dagster._core.storage.db_io_manager import DbIOManager
-from dagster._core.storage.fs_io_manager import PickledObjectFilesystemIOManager
-from dagster._core.storage.upath_io_manager import UPathIOManager
+
+_SUFFIX = "_quarantine"
+_OF_PARTITIONS = (
+    *("has_partition_key", "partition_key", "has_asset_partitions", "asset_partitions_def"),
+    *("asset_partition_key", "asset_partition_keys", "asset_partition_key_range"),
+    "asset_partitions_time_window",
+)
 
 
-class _UnderAnotherKey(dg.OutputContext):
-    """An output context that names another asset and is the original's in all else."""
+class _Identified:
+    """Notes whether anything was asked that tells one output from another."""
 
-    def __init__(self, original: dg.OutputContext, key: dg.AssetKey) -> None:
+    def __init__(self) -> None:
+        self.asked = False
+
+
+class _QuarantineOutput(dg.OutputContext):
+    """The output context of a table, as that of another output with another key.
+
+    Key, step, output and op have other names. Partitions, metadata and type are the table's.
+    """
+
+    def __init__(
+        self,
+        original: dg.OutputContext,
+        key: dg.AssetKey,
+        config: Mapping[str, object] | None,
+        resources: Any,
+    ) -> None:
         vars(self).update(vars(original))
+        vars(self).update(_resource_config=config, _resources=resources)
         self._original = original
         self._key = key
+        self._user_generated_metadata = {}
+        self.identified = _Identified()
 
     @property
     def asset_key(self) -> dg.AssetKey:
+        self.identified.asked = True
         return self._key
 
-    def log_event(self, event: dg.AssetMaterialization | dg.AssetObservation) -> None:
-        """Drop what the IO manager logs: Dagster would store it for the other key at once (1.13)."""
-
-    # Before 1.13 the next two look the key up among the job's assets, where it need not be.
     @property
-    def asset_partitions_def(self) -> dg.PartitionsDefinition[Any]:
-        return self._original.asset_partitions_def
+    def step_key(self) -> str:
+        self.identified.asked = True
+        return f"{self._original.step_key}{_SUFFIX}"
+
+    @property
+    def name(self) -> str:
+        self.identified.asked = True
+        return f"{self._original.name}{_SUFFIX}"
+
+    @property
+    def op_def(self) -> Any:
+        self.identified.asked = True
+        op = copy.copy(self._original.op_def)
+        vars(op)["_name"] = f"{op.name}{_SUFFIX}"
+        return op
 
     @property
     def asset_spec(self) -> dg.AssetSpec:
         return self._original.asset_spec.replace_attributes(key=self._key)
+
+    def log_event(self, event: dg.AssetMaterialization | dg.AssetObservation) -> None:
+        """Drop what the IO manager logs: Dagster would store it for the other key at once (1.13)."""
+
+
+def _of_the_original(name: str) -> property:
+    return property(lambda self: getattr(self._original, name))
+
+
+# Before 1.13 these look the output up by its name among the step's, where it is not.
+for _name in _OF_PARTITIONS:
+    setattr(_QuarantineOutput, _name, _of_the_original(_name))
+
+
+class _QuarantineInput(dg.InputContext):
+    """An input context of a quarantine, which notes whether its key is asked for."""
+
+    identified = _Identified()
+
+    @property
+    def asset_key(self) -> dg.AssetKey:
+        self.identified.asked = True
+        return super().asset_key
+
+
+@dataclass(frozen=True)
+class BoundManager:
+    """An IO manager that a step uses for one of its assets, and what it is told."""
+
+    step: StepExecutionContext
+    manager: Any
+    output: dg.OutputContext
+    """Of the table, or of its quarantine."""
+
+    @property
+    def name(self) -> str:
+        """The manager's class."""
+        return type(self.manager).__name__
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether the Dagster type of the output stands for a `pl.LazyFrame`."""
+        return bool(self.output.dagster_type.typing_type is pl.LazyFrame)
+
+    def write(self, frame: pl.DataFrame | pl.LazyFrame) -> Mapping[str, dg.MetadataValue]:
+        """Store a frame, without an event; what the manager says about it comes back."""
+        # Dagster annotates it as returning nothing, but a manager may be a generator.
+        handled: Any = self.manager.handle_output(self.output, frame)
+        if inspect.isgenerator(handled):
+            for _event in handled:
+                pass
+        return self.output.consume_logged_metadata()
+
+    def load(self) -> tuple[object, bool]:
+        """Load what is stored, lazily where the manager can, and whether it asked for the key.
+
+        Raises what the manager raises, with the answer to the second as an attribute `identified`.
+        """
+        identified = _Identified()
+        if isinstance(self.output, _QuarantineOutput):
+            self.output.identified = identified
+        context = self._input_context()
+        context.identified = identified
+        try:
+            return self.manager.load_input(context), identified.asked
+        except Exception as error:
+            error.__dict__["identified"] = identified.asked
+            raise
+
+    def _input_context(self) -> _QuarantineInput:
+        output = self.output
+        partitions_def = subset = None
+        if output.has_asset_partitions:
+            partitions_def = output.asset_partitions_def
+            subset = partitions_def.empty_subset().with_partition_keys(output.asset_partition_keys)
+        frame_type = pl.DataFrame if isinstance(self.manager, DbIOManager) else pl.LazyFrame
+        key = output._key if isinstance(output, _QuarantineOutput) else output.asset_key
+        # The constructor, and not `dg.build_input_context`, which makes an instance of its own (1.13).
+        return _QuarantineInput(
+            name="stored",
+            job_name=self.step.job_name,
+            op_def=self.step.op_def,
+            upstream_output=output,
+            dagster_type=dg.DagsterType(lambda _, _value: True, "stored", typing_type=frame_type),
+            log_manager=self.step.log,
+            resource_config=output.resource_config,
+            resources=output.resources,
+            step_context=self.step,
+            asset_key=key,
+            asset_partitions_subset=subset,
+            asset_partitions_def=partitions_def,
+            instance=self.step.instance,
+        )
+
+
+def bound_manager(context: dg.AssetExecutionContext, asset_key: dg.AssetKey) -> BoundManager:
+    """The IO manager that stores an asset of the running step."""
+    step, handle = _output(context, asset_key)
+    return BoundManager(step, step.get_io_manager(handle), step.get_output_context(handle))
+
+
+def quarantine_manager(
+    context: dg.AssetExecutionContext,
+    asset_key: dg.AssetKey,
+    key: dg.AssetKey,
+    io_manager_key: str | None,
+) -> BoundManager:
+    """The IO manager that stores error rows of an asset of the running step, under another key.
+
+    Without `io_manager_key` it is the asset's own. It is told what it is going to be told of the asset,
+    but for the names: partition, definition metadata and Dagster type are the same.
+    """
+    step, handle = _output(context, asset_key)
+    original = step.get_output_context(handle)
+    config, resources = original.resource_config, original.resources
+    manager: Any = step.get_io_manager(handle)
+    if io_manager_key is not None:
+        manager = getattr(step.resources, io_manager_key)
+        config = step.resolved_run_config.resources[io_manager_key].config
+        resources = build_resources_for_manager(io_manager_key, step)
+    return BoundManager(step, manager, _QuarantineOutput(original, key, config, resources))
 
 
 def _output(
@@ -47,54 +204,6 @@ def _output(
     assets_def = context.op_execution_context.assets_def
     output_name = assets_def.get_output_name_for_asset_key(asset_key)
     return step, StepOutputHandle(step_key=step.step.key, output_name=output_name)
-
-
-def output_is_lazy(context: dg.AssetExecutionContext, asset_key: dg.AssetKey) -> bool:
-    """Whether the Dagster type of the asset's output stands for a `pl.LazyFrame`."""
-    step, handle = _output(context, asset_key)
-    return bool(step.get_output_context(handle).dagster_type.typing_type is pl.LazyFrame)
-
-
-def bound_manager_kind(
-    context: dg.AssetExecutionContext, asset_key: dg.AssetKey
-) -> Literal["duckdb", "database", "keeps the object", "other"]:
-    """What the manager of the asset does with an object, as far as Dagster's own classes tell."""
-    step, handle = _output(context, asset_key)
-    return _manager_kind(step.get_io_manager(handle))
-
-
-_STORAGES: Mapping[str, Literal["DuckDB", "Delta Lake", "Parquet"]] = {
-    "dagster_duckdb_polars.duckdb_polars_type_handler.DuckDBPolarsTypeHandler.handle_output": "DuckDB",
-    "dagster_polars.io_managers.delta.PolarsDeltaIOManager.write_df_to_path": "Delta Lake",
-    "dagster_polars.io_managers.parquet.PolarsParquetIOManager.write_df_to_path": "Parquet",
-}
-
-
-def bound_storage(
-    context: dg.AssetExecutionContext, asset_key: dg.AssetKey
-) -> Literal["DuckDB", "Delta Lake", "Parquet"] | None:
-    """What the manager of the asset writes to, where a released one's own code does the writing.
-
-    The method tells and not the class: a subclass that writes in another way knows what it does.
-    """
-    step, handle = _output(context, asset_key)
-    manager: Any = step.get_io_manager(handle)
-    if isinstance(manager, DbIOManager):
-        handler = manager._handlers_by_type.get(pl.DataFrame)
-        write = getattr(type(handler), "handle_output", None)
-    else:
-        write = getattr(type(manager), "write_df_to_path", None)
-    if write is None:
-        return None
-    return _STORAGES.get(f"{write.__module__}.{write.__qualname__}")
-
-
-def _manager_kind(manager: object) -> Literal["duckdb", "database", "keeps the object", "other"]:
-    if isinstance(manager, DbIOManager):
-        clients = type(manager._db_client).__mro__
-        return "duckdb" if "DuckDbClient" in {kind.__name__ for kind in clients} else "database"
-    keeps = isinstance(manager, (dg.InMemoryIOManager, PickledObjectFilesystemIOManager))
-    return "keeps the object" if keeps else "other"
 
 
 @contextmanager
@@ -124,101 +233,6 @@ def rewriting_manager_metadata(
         yield
     finally:
         del vars(step)["get_output_context"]
-
-
-def write_through_bound_manager(
-    context: dg.AssetExecutionContext,
-    asset_key: dg.AssetKey,
-    key: dg.AssetKey,
-    frame: pl.DataFrame | pl.LazyFrame,
-) -> Mapping[str, dg.MetadataValue]:
-    """Store a frame under another key through the IO manager an asset of the step is bound to.
-
-    The manager gets the output context it is going to get for the asset itself, with another key:
-    same partition, definition metadata, resource config and Dagster type. No event is recorded for
-    the other key. What the manager says about the output comes back.
-    """
-    step, handle = _output(context, asset_key)
-    output_context = _UnderAnotherKey(step.get_output_context(handle), key)
-    # Dagster annotates it as returning nothing, but a manager may be a generator.
-    handled: Any = step.get_io_manager(handle).handle_output(output_context, frame)
-    if inspect.isgenerator(handled):
-        for _event in handled:
-            pass
-    return output_context.consume_logged_metadata()
-
-
-class StoredOutput(NamedTuple):
-    """What an IO manager holds under a key, as far as it can be told without loading it all."""
-
-    has_rows: bool = True
-    columns: Sequence[str] = ()
-    """In the order they are stored, where the storage keeps them when rows are replaced."""
-
-
-def stored_output(
-    context: dg.AssetExecutionContext, asset_key: dg.AssetKey, key: dg.AssetKey
-) -> StoredOutput | None:
-    """What the IO manager of an asset of the step holds under another key, or `None` for nothing.
-
-    There is no public question for it: a database is asked for one row, a file manager for its path,
-    and any other manager to load what is there; one that cannot has nothing.
-    """
-    step, handle = _output(context, asset_key)
-    output_context = _UnderAnotherKey(step.get_output_context(handle), key)
-    manager: Any = step.get_io_manager(handle)
-    if isinstance(manager, DbIOManager):
-        return _stored_in_database(manager, output_context)
-    if isinstance(manager, UPathIOManager):
-        paths = (
-            manager._get_paths_for_partitions(output_context).values()
-            if output_context.has_asset_partitions
-            else [manager._get_path(output_context)]
-        )
-        return StoredOutput() if any(map(manager.path_exists, paths)) else None
-    try:
-        loaded = manager.load_input(_input_context(step, output_context))
-        rows = loaded.lazy().head(1).collect()
-    except Exception:
-        return None
-    return StoredOutput(has_rows=rows.height > 0)
-
-
-def _stored_in_database(manager: Any, context: dg.OutputContext) -> StoredOutput | None:
-    client = manager._db_client
-    table_slice = manager._get_table_slice(context, context)
-    with client.connect(context, table_slice) as connection:
-        try:
-            found = connection.execute(f"{client.get_select_statement(table_slice)} LIMIT 1")
-            columns = [column[0] for column in found.description]
-            return StoredOutput(has_rows=found.fetchone() is not None, columns=columns)
-        except Exception:
-            # There is no table yet, or the connection is not one of DuckDB's kind.
-            return None
-
-
-def _input_context(step: StepExecutionContext, output_context: _UnderAnotherKey) -> dg.InputContext:
-    partitions_def = subset = None
-    if output_context.has_asset_partitions:
-        partitions_def = output_context.asset_partitions_def
-        keys = output_context.asset_partition_keys
-        subset = partitions_def.empty_subset().with_partition_keys(keys)
-    # The constructor, and not `dg.build_input_context`, which makes an instance of its own (1.13).
-    return dg.InputContext(
-        name="stored",
-        job_name=step.job_name,
-        op_def=step.op_def,
-        upstream_output=output_context,
-        dagster_type=output_context.dagster_type,
-        log_manager=step.log,
-        resource_config=output_context.resource_config,
-        resources=output_context.resources,
-        step_context=step,
-        asset_key=output_context.asset_key,
-        asset_partitions_subset=subset,
-        asset_partitions_def=partitions_def,
-        instance=step.instance,
-    )
 
 
 def load_through_bound_manager(

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from dagster_dataframely._io_managers.dtypes import reject_unstorable
+from dagster_dataframely._io_managers.dtypes import find_unstorable
 from dagster_dataframely._schema.declaration import Declaration
 from dagster_dataframely._settings import Engine
 from dagster_dataframely._validation.in_memory import evaluate, in_one_chunk
@@ -31,7 +31,9 @@ def evaluate_frame(
         return
     plan = in_one_chunk(frame).lazy() if isinstance(frame, pl.DataFrame) else frame
     staged = plan.select(rules.column_names)
-    reject_unstorable(declaration.asset_name, "a staging file", staged.collect_schema())
+    dtypes = staged.collect_schema()
+    if error := find_unstorable(declaration.asset_name, "a staging file", dtypes):
+        raise error
     with staging_folder(settings.temp_dir) as folder:
         if streams or settings.engine is Engine.AUTO:
             yield evaluate_plan(staged, rules, folder, sample=sample, log=log)
