@@ -20,7 +20,7 @@ from dagster_dataframely import __main__ as command
 from dagster_dataframely import _names, _settings
 from dagster_dataframely._checks import specs as _checks
 from dagster_dataframely._infer.files import KINDS
-from dagster_dataframely._io_managers.dtypes import reject_unstorable
+from dagster_dataframely._io_managers.dtypes import find_unstorable
 from dagster_dataframely._metadata.statistics import describe_families
 from dagster_dataframely.components import QuarantineSpec, RuleChecks
 from dagster_dataframely.data import OrdersSchema, invalid_orders, valid_orders
@@ -417,11 +417,8 @@ def comes_back(storage: Any, manager: object) -> list[str]:
     """A column of the table of dtypes, below its heading."""
     columns = {f"c{number}": series_of(dtype) for number, dtype in enumerate(ALL_DTYPES)}
     frame = pl.DataFrame(columns)
-    refused: list[str] = []
-    try:
-        reject_unstorable("any", storage, frame.schema)
-    except dd.errors.StorageDtypeError as error:
-        refused = list(error.columns)
+    error = find_unstorable("any", storage, frame.schema)
+    refused = [] if error is None else list(error.columns)
     found = send(frame.drop(refused), manager)
     words = {
         name: "refused" if name in refused else show_dtype(found.schema[name], dtype, storage)

@@ -24,7 +24,12 @@ WORST = {
         LONG, MANY, error_rows=10**9, rows=10**9, table_rules=list(MANY)
     ),
     "quarantine columns": lambda: errors.QuarantineColumnsError(
-        LONG, LONG, found=list(MANY), stored=[LONG]
+        LONG, LONG, [errors.StoredColumn(name, LONG, None, LONG) for name in MANY]
+    ),
+    "quarantine address": lambda: errors.QuarantineAddressError(LONG, LONG, LONG, LONG),
+    "quarantine read": lambda: errors.QuarantineReadError(LONG, LONG, LONG, LONG),
+    "stored table": lambda: errors.StoredTableError(
+        LONG, LONG, [errors.StoredColumn(name, LONG, LONG) for name in MANY], LONG
     ),
     "nothing survived": lambda: errors.NothingSurvivedError(LONG, MANY, rows=10**9, address=LONG),
     "columns": lambda: errors.ColumnSchemaError(LONG, LONG, MISMATCHES, advice=None),

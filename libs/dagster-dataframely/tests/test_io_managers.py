@@ -154,8 +154,7 @@ def test_the_manager_sees_the_same_output_but_for_the_key(
                     "spec": context.asset_spec.replace_attributes(key="any"),
                     "level": config["level"],
                     "type": context.dagster_type,
-                    "step": context.step_key,
-                    "name": context.name,
+                    "names": [context.step_key, context.name, context.op_def.name],
                     "rows": obj.height,
                 }
             )
@@ -168,7 +167,8 @@ def test_the_manager_sees_the_same_output_but_for_the_key(
     assert quarantine["key"] == dg.AssetKey("sales_quarantine")
     assert quarantine["level"] == 3
     assert quarantine["definition_metadata"]["partition_expr"] == "day"
-    assert table == {**quarantine, "key": dg.AssetKey("sales")}
+    assert quarantine["names"] == [f"{name}_quarantine" for name in table["names"]]
+    assert table == {**quarantine, "key": dg.AssetKey("sales"), "names": table["names"]}
 
 
 def test_the_quarantine_is_written_before_the_table(

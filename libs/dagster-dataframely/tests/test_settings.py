@@ -25,6 +25,9 @@ VALUES: dict[str, tuple[object, str, object]] = {
     "max_metadata_bytes": (7, "50000", 50_000),
     "engine": ("auto", "in-memory", "in-memory"),
     "quarantine_layout": ("columns", "list", "list"),
+    "quarantine_io_manager_key": ("restricted", "bucket", "bucket"),
+    "quarantine_events": (True, "False", False),
+    "unstorable": ("refuse", "warn", "warn"),
 }
 """For each setting an argument, a text for the environment, and what the text means."""
 
@@ -38,6 +41,9 @@ WRONG: dict[str, list[tuple[object, str]]] = {
     "redact": [("customer", ""), ([1], "customer,,email"), ([""], " , "), (1, ","), (b"a", ",a")],
     "engine": [("memory", "Streaming")],
     "quarantine_layout": [("rows", "LIST")],
+    "quarantine_io_manager_key": [("no key", ""), (1, "a-b")],
+    "quarantine_events": [("yes", "on")],
+    "unstorable": [("ignore", "WARN")],
     "temp_dir": [("", ""), ("/no/such/folder", "/no/such/folder"), (1, " ")],
 }
 """For each setting, arguments and texts that are not allowed."""

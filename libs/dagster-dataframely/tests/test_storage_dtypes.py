@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 from round_trips import ALL_DTYPES, STORAGES, managers, send, series_of
 
 import dagster_dataframely as dd
-from dagster_dataframely._io_managers.dtypes import reject_unstorable
+from dagster_dataframely._io_managers.dtypes import find_unstorable
 from dagster_dataframely.errors import StorageDtypeError, UnstorableColumn
 
 if TYPE_CHECKING:
@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 
 
 def is_refused(storage: Any, dtype: pl.DataType) -> bool:
-    try:
-        reject_unstorable("any", storage, {"column": dtype})
-    except StorageDtypeError:
-        return True
-    return False
+    return find_unstorable("any", storage, {"column": dtype}) is not None
 
 
 @pytest.mark.io_managers
@@ -108,15 +104,16 @@ def test_a_declared_column_that_would_be_lost_fails_the_run_before_the_function(
 
 def test_the_error_says_what_to_declare_instead() -> None:
     dtypes: dict[str, pl.DataType] = {"trip": pl.List(pl.Duration()), "thing": pl.Object()}
-    with pytest.raises(StorageDtypeError) as raised:
-        reject_unstorable("parcels", "DuckDB", dtypes)
-    assert raised.value.unstorable == (
+    error = find_unstorable("parcels", "DuckDB", dtypes)
+    assert error is not None
+    assert error.unstorable == (
         UnstorableColumn("trip", "Duration", "`dy.Int64` of microseconds"),
         UnstorableColumn("thing", "Object", "a dtype of Polars"),
     )
-    assert str(raised.value) == (
+    assert str(error) == (
         "Asset `parcels`: DuckDB does not give back `trip` (Duration): declare `dy.Int64` of "
-        "microseconds; `thing` (Object): declare a dtype of Polars. Nothing was written."
+        "microseconds; `thing` (Object): declare a dtype of Polars. Nothing was written; "
+        '`unstorable="warn"` would.'
     )
 
 

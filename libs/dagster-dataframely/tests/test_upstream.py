@@ -18,7 +18,7 @@ from dagster_dataframely import _names
 from dagster_dataframely._assets.arguments import MAX_KINDS
 from dagster_dataframely._assets.asset import DECIDED
 from dagster_dataframely._settings import SETTINGS
-from dagster_dataframely._upstream import dataframely, io_managers, steps
+from dagster_dataframely._upstream import dataframely, io_managers, steps, storages
 
 
 def test_the_decorator_knows_every_argument_of_dg_asset() -> None:
@@ -315,7 +315,7 @@ def test_an_expression_for_the_whole_table_fills_every_row_only_with_columns() -
 
 @pytest.mark.io_managers
 def test_the_methods_that_write_are_named_as_they_were() -> None:
-    """`bound_storage` goes by these names, so that it imports no IO manager."""
+    """`written_by` goes by these names, so that it imports no IO manager."""
     from dagster_duckdb_polars import DuckDBPolarsTypeHandler
     from dagster_polars import PolarsDeltaIOManager, PolarsParquetIOManager
 
@@ -325,7 +325,7 @@ def test_the_methods_that_write_are_named_as_they_were() -> None:
         "Parquet": PolarsParquetIOManager.write_df_to_path,
     }
     names = {name: f"{m.__module__}.{m.__qualname__}" for name, m in methods.items()}
-    assert {storage: name for name, storage in io_managers._STORAGES.items()} == names
+    assert {storage: name for name, storage in storages._WRITES.items()} == names
 
 
 @pytest.mark.io_managers

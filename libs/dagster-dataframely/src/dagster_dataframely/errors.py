@@ -457,7 +457,7 @@ class StorageDtypeError(_RunError):
             for c in unstorable
         ]
         head = f"Asset {_code(asset)}: {_cut(storage, _MAX_NAME)} does not give back "
-        tail = '. Nothing was written. `unstorable="warn"` writes them all the same.'
+        tail = '. Nothing was written; `unstorable="warn"` would.'
         super().__init__(_list(head, found, tail, separator="; "))
         self.asset = asset
         self.storage = storage

@@ -1,7 +1,7 @@
 """Look at a stored table before rows are put into it, so that none is misplaced or changed."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,9 +31,15 @@ _NOT_THERE = frozenset(
 """What storages raise for something that is not there, by the names of the classes."""
 
 
-def is_not_there(error: BaseException) -> bool:
-    """Whether an IO manager says that nothing is stored; one that cannot load says nothing."""
+def is_not_there(bound: BoundManager, error: BaseException) -> bool:
+    """Whether an error of an IO manager means that nothing is stored.
+
+    A table of Delta Lake or Iceberg is there without its files, but broken. A manager that cannot load
+    at all says nothing.
+    """
     names = {kind.__name__ for kind in type(error).__mro__}
+    if storage_of(bound) in ("Delta Lake", "Iceberg"):
+        names -= {"FileNotFoundError"}
     return bool(names & _NOT_THERE) or isinstance(error, NotImplementedError)
 
 
@@ -53,8 +59,8 @@ class StoredTable:
 
     table: str
     """Its name or its place, as the storage calls it."""
-    order: Sequence[str]
-    """The names of its columns."""
+    dtypes: Mapping[str, Any]
+    """Its columns in their order, with Polars' dtypes or DuckDB's names of types."""
     differences: Sequence[StoredColumn]
     """The columns that would lose something."""
     way_out: str
@@ -102,7 +108,7 @@ def _look_at_duckdb(bound: BoundManager, found: Mapping[str, pl.DataType]) -> St
         try:
             stored = dict(row[:2] for row in connection.execute(f"describe {table}").fetchall())
         except Exception as error:
-            if is_not_there(error):
+            if is_not_there(bound, error):
                 return None
             raise
         connection.register("dy_columns", pl.DataFrame(schema=found).to_arrow())
@@ -124,25 +130,23 @@ def _look_at_duckdb(bound: BoundManager, found: Mapping[str, pl.DataType]) -> St
         for name, word in fresh.items()
         if name in stored and stored[name] != word and not widens(word, stored[name])
     ]
-    return StoredTable(table, list(stored), differences, "Or drop it")
+    return StoredTable(table, stored, differences, "Or drop it")
 
 
 def _look_at_loaded(
     bound: BoundManager, found: Mapping[str, pl.DataType], warn: Log
 ) -> StoredTable | None:
     try:
-        frames = frames_of(bound.load()[0])
+        schemas = [frame.collect_schema() for frame in frames_of(bound.load()[0])]
     except Exception as error:
-        if not is_not_there(error):
+        if not is_not_there(bound, error):
             # The run may be about to repair it.
             warn(f"{bound.name} cannot load what is stored, so it is not compared: {error}")
         return None
     table = ", ".join(sorted(addresses(bound))) or bound.output.asset_key.to_user_string()
     way_out = f"Drop it; or, if {bound.name} replaces tables, give it `replaces_tables = True`"
-    for frame in frames:
-        if schema := frame.collect_schema():
-            return _compare(table, schema, found, way_out)
-    return None
+    schema = next(filter(None, schemas), None)
+    return None if schema is None else _compare(table, schema, found, way_out)
 
 
 def _compare(
@@ -162,7 +166,7 @@ def _compare(
         for name, dtype in found.items()
         if name in stored and not holds(stored[name], dtype)
     ]
-    return StoredTable(table, list(stored), differences, way_out)
+    return StoredTable(table, stored, differences, way_out)
 
 
 def look_at_quarantine(
@@ -183,7 +187,7 @@ def look_at_quarantine(
             stored = replace(stored, has_rows=has_rows)
     else:
         stored = _look_at_loaded_quarantine(bound, table, found)
-    if stored is not None and not _is_quarantine(stored.order):
+    if stored is not None and not _is_quarantine(stored.dtypes):
         raise SharedAddressError(", ".join(sorted(addresses(bound))))
     return stored
 
@@ -195,13 +199,13 @@ def _look_at_loaded_quarantine(
         loaded, identified = bound.load()
         schemas = [frame.collect_schema() for frame in frames_of(loaded)]
     except Exception as error:
-        if not is_not_there(error):
+        if not is_not_there(bound, error):
             raise
         _reject_same_error(error, table)
         return None
     if not identified:
         _reject_quarantine_under(table)
-    schema = next((schema for schema in schemas if schema), None)
+    schema = next(filter(None, schemas), None)
     if schema is None:
         return None
     has_rows = any(f.lazy().head(1).collect().height for f in frames_of(loaded))
@@ -231,16 +235,16 @@ def _reject_same_error(error: Exception, table: BoundManager) -> None:
 def _reject_quarantine_under(table: BoundManager) -> None:
     """Reject an address that does not depend on the key: error rows are stored as the table."""
     try:
-        frames = frames_of(table.load()[0])
+        schemas = [frame.collect_schema() for frame in frames_of(table.load()[0])]
     except Exception as error:
-        if is_not_there(error):
+        if is_not_there(table, error):
             return
         raise
-    if any(_is_quarantine(frame.collect_schema().names()) for frame in frames):
+    if any(_is_quarantine(schema) for schema in schemas):
         raise SharedAddressError
 
 
-def _is_quarantine(columns: Sequence[str]) -> bool:
+def _is_quarantine(columns: Iterable[str]) -> bool:
     """Whether a stored table has columns of this library, which no schema may declare."""
     return any(name.startswith(COLUMN_PREFIX) for name in columns)
 

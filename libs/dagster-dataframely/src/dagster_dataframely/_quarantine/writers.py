@@ -18,7 +18,7 @@ from dagster_dataframely._io_managers.stored import (
 from dagster_dataframely._names import CoercibleToAssetKey
 from dagster_dataframely._upstream.io_managers import bound_manager, quarantine_manager
 from dagster_dataframely._upstream.steps import is_partitioned, materializable_keys
-from dagster_dataframely._upstream.storages import replaces_tables
+from dagster_dataframely._upstream.storages import replaces_tables, storage_of
 from dagster_dataframely.errors import (
     QuarantineAddressError,
     QuarantineColumnsError,
@@ -138,8 +138,11 @@ class DelegatingWriter:
         self.logged: Mapping[str, dg.MetadataValue] = {}
         """What the manager said of the last write."""
 
-    def look(self, found: Mapping[str, pl.DataType]) -> None:
-        """Look at what error rows with these columns would replace, before anything is written."""
+    def look(self, found: Mapping[str, pl.DataType], *, writes: bool) -> None:
+        """Look at what error rows with these columns would replace, before anything is written.
+
+        A file of error rows that cannot be read, as a killed run leaves one, is replaced.
+        """
         asset, key = self.asset_key.to_user_string(), self.key.to_user_string()
         try:
             self.stored = look_at_quarantine(
@@ -148,14 +151,38 @@ class DelegatingWriter:
         except SharedAddressError as error:
             raise QuarantineAddressError(asset, key, self.bound.name, str(error)) from None
         except Exception as error:
-            raise QuarantineReadError(asset, key, self.bound.name, str(error)) from error
-        if self.stored is not None and self.stored.differences:
+            if storage_of(self.bound) != "files":
+                raise QuarantineReadError(asset, key, self.bound.name, str(error)) from error
+            self.context.log.warning(
+                f"Error rows of {key} cannot be read and are replaced: {error}"
+            )
+            self.stored = StoredTable("", found, [], "")
+        if writes and self.stored is not None and self.stored.differences:
             raise QuarantineColumnsError(asset, key, self.stored.differences)
 
     def __call__(self, frame: Any, /) -> str:
         if self.stored is not None and not replaces_tables(self.bound):
             # A database takes the values by position.
-            frame = frame.select(self.stored.order)
+            frame = frame.select(list(self.stored.dtypes))
+        return self._write(frame)
+
+    def clear(self, no_rows: Any, /) -> bool:
+        """Write no rows in place of those an earlier run stored; gives whether there were any."""
+        if self.stored is None or not self.stored.has_rows:
+            return False
+        if not replaces_tables(self.bound):
+            # The stored columns: other rules may have made them.
+            known = no_rows.collect_schema()
+            dtypes = {
+                name: known.get(name, pl.String()) if isinstance(dtype, str) else dtype
+                for name, dtype in self.stored.dtypes.items()
+            }
+            columns = pl.DataFrame(schema=dtypes)
+            no_rows = columns.lazy() if isinstance(no_rows, pl.LazyFrame) else columns
+        self._write(no_rows)
+        return True
+
+    def _write(self, frame: Any) -> str:
         self.logged = self.bound.write(frame)
         partition = ""
         if self.context.has_partition_key and is_partitioned(self.context, self.asset_key):
@@ -163,13 +190,6 @@ class DelegatingWriter:
         path = self.logged.get("path")
         where = f" at {path.value}" if path is not None else ""
         return f"{self.key.to_user_string()}{partition}{where}"
-
-    def clear(self, no_rows: Any, /) -> bool:
-        """Write no rows in place of those an earlier run stored; gives whether there were any."""
-        if self.stored is None or not self.stored.has_rows:
-            return False
-        self(no_rows)
-        return True
 
 
 def delegating_writer(

@@ -85,7 +85,8 @@ def look_at_storage(outcome: Outcome, *, writes_table: bool) -> Outcome:
     """
     declaration, run = outcome.declaration, outcome.run
     if isinstance(run.writer, DelegatingWriter):
-        run.writer.look(outcome.error_rows.collect_schema())
+        found = outcome.error_rows.collect_schema()
+        run.writer.look(found, writes=outcome.verdict.error_count > 0)
     if run.bound is None or not writes_table:
         return outcome
     found = outcome.verdict.survivors.collect_schema()
@@ -95,7 +96,7 @@ def look_at_storage(outcome: Outcome, *, writes_table: bool) -> Outcome:
     if table.differences:
         name = declaration.asset_name
         raise StoredTableError(name, table.table, table.differences, table.way_out)
-    return replace(outcome, table_columns=table.order)
+    return replace(outcome, table_columns=list(table.dtypes))
 
 
 def _is_known(outcome: Outcome) -> bool:
