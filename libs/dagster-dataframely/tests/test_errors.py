@@ -37,6 +37,7 @@ WORST = {
         LONG, LONG, MISMATCHES, advice=None, stored=True
     ),
     "return value": lambda: errors.ReturnValueError(LONG, LONG, LONG, LONG),
+    "rule at runtime": lambda: errors.RuleEvaluationError(LONG, LONG, LONG),
     "stored asset": lambda: errors.AssetReadError(LONG, LONG),
     "directory": lambda: errors.QuarantineDirError(LONG, LONG),
     "storage": lambda: errors.StorageDtypeError(

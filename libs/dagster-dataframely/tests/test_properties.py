@@ -1,5 +1,6 @@
 """What must hold for every schema and every frame, on random ones."""
 
+import datetime as dt
 import json
 import re
 import tempfile
@@ -359,7 +360,8 @@ class SampledOrders(dy.Schema):
     discount = OrdersSchema.discount
     gift = OrdersSchema.gift
     ordered_on = OrdersSchema.ordered_on
-    packing_time = OrdersSchema.packing_time
+    packing_minutes = OrdersSchema.packing_minutes
+    waited = dy.Duration(nullable=True, min=dt.timedelta(0))
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 30), st.data())

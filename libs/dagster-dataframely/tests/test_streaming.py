@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,7 +24,7 @@ from dagster_dataframely._validation.staging import stage_rows, staging_folder
 from dagster_dataframely._validation.streaming import evaluate_plan
 from dagster_dataframely._validation.verdict import Verdict, rule_combinations
 from dagster_dataframely.data import OrdersSchema, invalid_orders, valid_orders
-from dagster_dataframely.errors import InvalidRuleError, StagingError
+from dagster_dataframely.errors import InvalidRuleError, RuleEvaluationError, StagingError
 
 
 class Groups(dy.Schema):
@@ -212,11 +213,47 @@ def test_a_rule_over_any_dtype_is_refused_where_the_frame_makes_it_no_boolean(
         evaluate_plan(numbers.lazy(), rules, tmp_path, sample=5, log=print)
 
 
-def test_what_polars_says_of_a_rule_it_refuses_passes_through() -> None:
-    check = {"other": lambda _: pl.col("missing") > 0}
-    rules = read_schema(type("Schema", (dy.Schema,), {"a": dy.Int64(check=check)}))
-    with pytest.raises(pl.exceptions.ColumnNotFoundError, match="missing"):
-        evaluate(pl.DataFrame({"a": [1]}), rules, sample=5)
+def refuse(batch: pl.Series) -> pl.Series:
+    message = "not today"
+    raise ValueError(message)
+
+
+@pytest.mark.parametrize(
+    ("check", "problem"),
+    [
+        (lambda _: pl.col("missing") > 0, "ColumnNotFoundError: .*missing"),
+        (lambda a: a.cast(pl.String).str.to_date() > pl.date(2020, 1, 1), "InvalidOperationError"),
+        (
+            lambda a: a.map_batches(refuse, return_dtype=pl.Boolean, is_elementwise=True),
+            "not today",
+        ),
+        (lambda a: a.map_batches(refuse, return_dtype=pl.Boolean).over("a"), "not today"),
+        (lambda a: (a.map_batches(refuse, return_dtype=pl.Boolean)).any(), "not today"),
+    ],
+    ids=["column", "cast", "one row", "several rows", "table"],
+)
+def test_a_rule_that_cannot_be_evaluated_is_named(
+    tmp_path: Path, check: Callable[[pl.Expr], pl.Expr], problem: str
+) -> None:
+    checks = {"fine": lambda a: a > 0, "other": check}
+    rules = read_schema(type("Schema", (dy.Schema,), {"a": dy.Int64(check=checks)}))
+    frame = pl.DataFrame({"a": [1, 2]})
+    words = f"Rule `a.check__other` of `Schema` cannot be evaluated: .*{problem}"
+    with pytest.raises(RuleEvaluationError, match=words):
+        evaluate(frame, rules, sample=5)
+    with pytest.raises(RuleEvaluationError, match=words):
+        evaluate_plan(frame.lazy(), rules, tmp_path, sample=5, log=print)
+
+
+def test_what_a_rule_says_of_a_redacted_column_is_not_shown() -> None:
+    column = dy.String(
+        check={"day": lambda a: a.str.to_date().is_not_null()}, metadata={"pii": True}
+    )
+    rules = read_schema(type("Schema", (dy.Schema,), {"born": column}))
+    with pytest.raises(RuleEvaluationError) as raised:
+        evaluate(pl.DataFrame({"born": ["canary"]}), rules, sample=5)
+    assert "canary" not in str(raised.value)
+    assert "about a redacted column" in str(raised.value)
 
 
 def test_rules_of_one_row_see_a_batch_at_a_time_and_are_no_part_of_the_plan(

@@ -55,6 +55,7 @@ PUBLIC = {
         "QuarantineReadError",
         "ReservedColumnError",
         "ReturnValueError",
+        "RuleEvaluationError",
         "StagingError",
         "StorageDtypeError",
         "StoredColumn",

@@ -152,7 +152,8 @@ def test_other_dtypes_that_can_be_cast_name_the_cast(
     materialize: Materialize, build: Callable[[list[Any]], Function], annotation: str
 ) -> None:
     out = dd.asset(Out)(build([]))
-    wanted = f"`x` is Int64, declared Float64. Annotate `{annotation}` and write `dd.strict_cast(Raw, frame)`"
+    cast = f"Annotate `{annotation}` and write `dd.strict_cast(Raw, frame)`"
+    wanted = f"`x` is Int64, declared Float64. {cast}"
     with pytest.raises(dg.DagsterTypeCheckDidNotPass, match=re.escape(wanted)):
         materialize(build_raw(RAW.cast({"x": pl.Int64})), out)
 

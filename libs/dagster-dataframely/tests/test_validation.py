@@ -356,7 +356,7 @@ def test_many_rules_are_told_apart_on_one_plan(monkeypatch: pytest.MonkeyPatch) 
     concat = Mock(wraps=pl.concat)
     monkeypatch.setattr(pl, "concat", concat)
     rules = read_schema(type("Wide", (dy.Schema,), {f"c{i}": dy.Int64() for i in range(9)}))
-    assert len(row_wise_rules(rules.rules, rules.schema.create_empty().schema)) == 9
+    assert len(row_wise_rules(rules, rules.rules, rules.schema.create_empty().schema)) == 9
     assert concat.call_count == 1
 
 

@@ -36,6 +36,7 @@ __all__ = [
     "QuarantineReadError",
     "ReservedColumnError",
     "ReturnValueError",
+    "RuleEvaluationError",
     "StagingError",
     "StorageDtypeError",
     "StoredColumn",
@@ -378,6 +379,19 @@ class NothingSurvivedError(_RunError):
         self.address = address
 
 
+class RuleEvaluationError(_RunError):
+    """Polars, or the function of a rule's author, refuses to evaluate the rule; nothing was written."""
+
+    def __init__(self, schema: str, rule: str, problem: str) -> None:
+        super().__init__(
+            f"Rule {_code(rule)} of {_code(schema)} cannot be evaluated: "
+            f"{_cut(problem, 2 * _MAX_TEXT)}. Nothing was written."
+        )
+        self.schema = schema
+        self.rule = rule
+        self.problem = problem
+
+
 class ReturnValueError(_RunError):
     """The decorated function returned something that is not a table."""
 
@@ -494,7 +508,7 @@ class QuarantineColumnsError(_RunError):
         super().__init__(
             _list(
                 f"Asset {_code(asset)}: the table of {_code(quarantine_key)} has other columns: ",
-                [_difference(column) for column in differences],
+                [_difference(StoredColumn(*column[:3])) for column in differences],
                 ". Nothing was written. Drop the table, or declare "
                 '`quarantine_layout="list"`, which has no column for a rule.',
                 separator="; ",

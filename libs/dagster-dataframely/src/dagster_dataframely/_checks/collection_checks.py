@@ -183,6 +183,15 @@ def _describe_members(
     if not rules.filters:
         reason = f"collection `{rules.name}` has no filter, so there is nothing to check."
         raise InvalidArgumentError("collection", reason)
+    propagating = [
+        name for name, info in rules.collection.members().items() if info.propagate_row_failures
+    ]
+    if propagating:
+        reason = (
+            f"member `{propagating[0]}` of `{rules.name}` propagates row failures, and these checks "
+            "look at no rules of members. Declare the tables with `dd.collection_asset`."
+        )
+        raise InvalidArgumentError("collection", reason)
     unknown = sorted(members.keys() - rules.schemas.keys())
     missing = sorted(rules.collection.required_members() - members.keys())
     if unknown:

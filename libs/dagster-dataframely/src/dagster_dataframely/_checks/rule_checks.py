@@ -1,6 +1,6 @@
 """Check a table that something else writes: `dd.build_rule_checks`."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Unpack
 
 import dagster as dg
@@ -59,8 +59,9 @@ def build_rule_checks(
         cast: Cast the table with `Schema.cast` first, where its columns have other dtypes that can be
             cast, as a database's have; a value that cannot fails the run. Columns that the schema does
             not declare are then left out without a word.
-        **arguments: The settings, as for `dd.asset`, then `name` (of the op), `automation_condition`,
-            `op_tags`, `pool` and `retry_policy`, as for Dagster's own checks.
+        **arguments: The settings, as for `dd.asset`, then `name`, `automation_condition`, `op_tags`,
+            `pool` and `retry_policy`, as for Dagster's own checks. `name` is that of the op and is
+            appended to the name of each check, which tells the checks of two schemas apart.
 
     Returns:
         One `dg.multi_asset_check` that can be subset.
@@ -101,9 +102,13 @@ def build_rule_checks(
     rules, settings = read_declared(schema, severities, arguments)
     declared = Declaration(stored.key, rules, settings)
     names = {_names.COLUMNS_CHECK, *(group.check_name for group in declared.groups)}
-    rename: Callable[[str], str] = (
-        str if stored.check_names.isdisjoint(names) else _names.stored_check_name
-    )
+    is_free = stored.check_names.isdisjoint(names)
+    name = arguments.get("name")
+
+    def rename(check_name: str) -> str:
+        own = check_name if is_free else _names.stored_check_name(check_name)
+        return f"{own}__{name}" if name else own
+
     specs = build_check_specs(
         declared,
         stored.partitions_def,
@@ -112,7 +117,7 @@ def build_rule_checks(
     )
 
     @dg.multi_asset_check(
-        name=arguments.get("name") or stored.key.to_python_identifier("rule_checks"),
+        name=name or stored.key.to_python_identifier("rule_checks"),
         specs=specs,
         can_subset=True,
         op_tags=arguments.get("op_tags"),

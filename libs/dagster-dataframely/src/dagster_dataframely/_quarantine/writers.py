@@ -141,7 +141,8 @@ class DelegatingWriter:
     def look(self, found: Mapping[str, pl.DataType], *, writes: bool) -> None:
         """Look at what error rows with these columns would replace, before anything is written.
 
-        A file of error rows that cannot be read, as a killed run leaves one, is replaced.
+        What cannot be read, such as a file that a killed run left, is replaced by error rows. A run
+        without any has to know whether there is something to clear.
         """
         asset, key = self.asset_key.to_user_string(), self.key.to_user_string()
         try:
@@ -151,11 +152,10 @@ class DelegatingWriter:
         except SharedAddressError as error:
             raise QuarantineAddressError(asset, key, self.bound.name, str(error)) from None
         except Exception as error:
-            if storage_of(self.bound) != "files":
-                raise QuarantineReadError(asset, key, self.bound.name, str(error)) from error
-            self.context.log.warning(
-                f"Error rows of {key} cannot be read and are replaced: {error}"
-            )
+            problem = f"{type(error).__name__}: {error}"
+            if not writes and storage_of(self.bound) != "files":
+                raise QuarantineReadError(asset, key, self.bound.name, problem) from None
+            self.context.log.warning(f"What is stored as {key} cannot be read: {problem}")
             self.stored = StoredTable("", found, [], "")
         if writes and self.stored is not None and self.stored.differences:
             raise QuarantineColumnsError(asset, key, self.stored.differences)
@@ -164,7 +164,7 @@ class DelegatingWriter:
         if self.stored is not None and not replaces_tables(self.bound):
             # A database takes the values by position.
             frame = frame.select(list(self.stored.dtypes))
-        return self._write(frame)
+        return self.store(frame)
 
     def clear(self, no_rows: Any, /) -> bool:
         """Write no rows in place of those an earlier run stored; gives whether there were any."""
@@ -179,10 +179,10 @@ class DelegatingWriter:
             }
             columns = pl.DataFrame(schema=dtypes)
             no_rows = columns.lazy() if isinstance(no_rows, pl.LazyFrame) else columns
-        self._write(no_rows)
+        self.store(no_rows)
         return True
 
-    def _write(self, frame: Any) -> str:
+    def store(self, frame: Any) -> str:
         self.logged = self.bound.write(frame)
         partition = ""
         if self.context.has_partition_key and is_partitioned(self.context, self.asset_key):

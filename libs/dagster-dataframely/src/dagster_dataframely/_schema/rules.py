@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import dataframely as dy
 import polars as pl
@@ -131,6 +132,18 @@ class SchemaRules:
         """The same rules, none of which takes a row away."""
         return replace(self, rules=tuple(replace(rule, severity="warn") for rule in self.rules))
 
+    def in_declared_order(self, found: pl.Schema) -> list[pl.Expr]:
+        """The declared columns, and the fields of their structs, in the schema's order."""
+        return [
+            pl.col(name).cast(column.dtype)
+            if name in found
+            and found[name].is_nested()
+            and found[name] != column.dtype
+            and _sort_fields(found[name]) == _sort_fields(column.dtype)
+            else pl.col(name)
+            for name, column in self.columns.items()
+        ]
+
     def mismatches(self, found: Mapping[str, pl.DataType]) -> list[ColumnMismatch]:
         """Every declared column that is missing or has another dtype, in the schema's order."""
         # What is inside a dtype can be values: an Enum's are its categories.
@@ -154,6 +167,18 @@ class SchemaRules:
             # The rule that Polars refuses says why when it is evaluated.
             return
         reject_non_boolean(self.schema, dtypes)
+
+
+def _sort_fields(dtype: Any) -> Any:
+    """The dtype with the fields of its structs sorted by their names."""
+    if isinstance(dtype, pl.Struct):
+        fields = sorted(dtype.fields, key=lambda field: field.name)
+        return pl.Struct({field.name: _sort_fields(field.dtype) for field in fields})
+    if isinstance(dtype, pl.List):
+        return pl.List(_sort_fields(dtype.inner))
+    if isinstance(dtype, pl.Array):
+        return pl.Array(_sort_fields(dtype.inner), dtype.size)
+    return dtype
 
 
 def reject_non_boolean(schema: type[dy.Schema], dtypes: Mapping[str, pl.DataType]) -> None:

@@ -12,6 +12,7 @@ import polars as pl
 from dagster._core.execution.context.system import StepExecutionContext
 from dagster._core.execution.plan.outputs import StepOutputHandle
 from dagster._core.execution.plan.utils import build_resources_for_manager
+from dagster._core.storage.branching.branching_io_manager import BranchingIOManager
 from dagster._core.storage.db_io_manager import DbIOManager
 
 _SUFFIX = "_quarantine"
@@ -128,7 +129,7 @@ class BoundManager:
         return self.output.consume_logged_metadata()
 
     def load(self) -> tuple[object, bool]:
-        """Load what is stored, lazily where the manager can, and whether it asked for the key.
+        """Load what a write would replace, lazily where that can be; and whether the key was asked for.
 
         Raises what the manager raises, with the answer to the second as an attribute `identified`.
         """
@@ -138,7 +139,7 @@ class BoundManager:
         context = self._input_context()
         context.identified = identified
         try:
-            return self.manager.load_input(context), identified.asked
+            return written_to(self.manager).load_input(context), identified.asked
         except Exception as error:
             error.__dict__["identified"] = identified.asked
             raise
@@ -149,7 +150,8 @@ class BoundManager:
         if output.has_asset_partitions:
             partitions_def = output.asset_partitions_def
             subset = partitions_def.empty_subset().with_partition_keys(output.asset_partition_keys)
-        frame_type = pl.DataFrame if isinstance(self.manager, DbIOManager) else pl.LazyFrame
+        is_database = isinstance(written_to(self.manager), DbIOManager)
+        frame_type = pl.DataFrame if is_database else pl.LazyFrame
         key = output._key if isinstance(output, _QuarantineOutput) else output.asset_key
         # The constructor, and not `dg.build_input_context`, which makes an instance of its own (1.13).
         return _QuarantineInput(
@@ -163,10 +165,19 @@ class BoundManager:
             resources=output.resources,
             step_context=self.step,
             asset_key=key,
+            partition_key=output.partition_key if output.has_partition_key else None,
             asset_partitions_subset=subset,
             asset_partitions_def=partitions_def,
+            definition_metadata={"allow_missing_partitions": True},
             instance=self.step.instance,
         )
+
+
+def written_to(manager: object) -> Any:
+    """The manager behind one that branches: it always writes to the branch (1.13)."""
+    while isinstance(manager, BranchingIOManager):
+        manager = manager.branch_io_manager
+    return manager
 
 
 def bound_manager(context: dg.AssetExecutionContext, asset_key: dg.AssetKey) -> BoundManager:

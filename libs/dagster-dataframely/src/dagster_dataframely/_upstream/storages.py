@@ -8,11 +8,10 @@ from typing import Any, Literal
 
 import dagster as dg
 import polars as pl
-from dagster._core.storage.branching.branching_io_manager import BranchingIOManager
 from dagster._core.storage.db_io_manager import DbIOManager
 from dagster._core.storage.upath_io_manager import UPathIOManager
 
-from dagster_dataframely._upstream.io_managers import BoundManager
+from dagster_dataframely._upstream.io_managers import BoundManager, written_to
 
 Storage = Literal["DuckDB", "Delta Lake", "Iceberg", "a database", "files", "unknown"]
 
@@ -33,7 +32,7 @@ def written_by(bound: BoundManager) -> Literal["DuckDB", "Delta Lake", "Parquet"
 
     The method tells and not the class: a subclass that writes in another way knows what it does.
     """
-    manager = _written_to(bound.manager)
+    manager = written_to(bound.manager)
     if isinstance(manager, DbIOManager):
         handler = manager._handlers_by_type.get(pl.DataFrame)
         write = getattr(type(handler), "handle_output", None)
@@ -44,7 +43,7 @@ def written_by(bound: BoundManager) -> Literal["DuckDB", "Delta Lake", "Parquet"
 
 def storage_of(bound: BoundManager) -> Storage:
     """What kind of storage the manager writes to, as far as its class tells."""
-    manager = _written_to(bound.manager)
+    manager = written_to(bound.manager)
     if isinstance(manager, DbIOManager):
         clients = {kind.__name__ for kind in type(manager._db_client).__mro__}
         return next((kind for name, kind in _CLIENTS.items() if name in clients), "a database")
@@ -58,7 +57,7 @@ def sinks_lazy_frames(bound: BoundManager) -> bool:
 
     Those of dagster-polars do (0.27.12), and any other whose class says so.
     """
-    manager = _written_to(bound.manager)
+    manager = written_to(bound.manager)
     if (said := getattr(manager, "sinks_lazy_frames", None)) is not None:
         return bool(said)
     return _is_kind(manager, "BasePolarsUPathIOManager")
@@ -66,7 +65,7 @@ def sinks_lazy_frames(bound: BoundManager) -> bool:
 
 def replaces_tables(bound: BoundManager) -> bool:
     """Whether the manager replaces what is stored as a whole, columns included."""
-    manager = _written_to(bound.manager)
+    manager = written_to(bound.manager)
     if (said := getattr(manager, "replaces_tables", None)) is not None:
         return bool(said)
     if storage_of(bound) == "Delta Lake" and not isinstance(manager, DbIOManager):
@@ -74,13 +73,6 @@ def replaces_tables(bound: BoundManager) -> bool:
         mode = getattr(manager, "schema_mode", None) or options.get("schema_mode")
         return getattr(mode, "value", mode) == "overwrite"
     return storage_of(bound) == "files" or isinstance(manager, dg.InMemoryIOManager)
-
-
-def _written_to(manager: object) -> object:
-    """The manager behind one that branches: it always writes to the branch (1.13)."""
-    while isinstance(manager, BranchingIOManager):
-        manager = manager.branch_io_manager
-    return manager
 
 
 def _is_kind(manager: object, name: str) -> bool:
@@ -93,7 +85,7 @@ def _is_kind(manager: object, name: str) -> bool:
 
 def addresses(bound: BoundManager) -> frozenset[str]:
     """Where the manager writes, in its own words; none where only the manager knows."""
-    manager: Any = _written_to(bound.manager)
+    manager: Any = written_to(bound.manager)
     output = bound.output
     if isinstance(manager, DbIOManager):
         return frozenset({manager._db_client.get_table_name(_table_slice(manager, output))})
@@ -114,7 +106,7 @@ def _table_slice(manager: Any, output: dg.OutputContext) -> Any:
 @contextmanager
 def duckdb_table(bound: BoundManager) -> Iterator[tuple[Any, str, str]]:
     """A connection to the database, the name of the table, and what selects the partition's rows."""
-    manager: Any = _written_to(bound.manager)
+    manager: Any = written_to(bound.manager)
     table_slice = _table_slice(manager, bound.output)
     with manager._db_client.connect(bound.output, table_slice) as connection:
         select = manager._db_client.get_select_statement(table_slice)
@@ -123,7 +115,7 @@ def duckdb_table(bound: BoundManager) -> Iterator[tuple[Any, str, str]]:
 
 def delta_dtypes(bound: BoundManager) -> Iterator[tuple[str, Mapping[str, pl.DataType]]]:
     """The Delta tables that are there already: where, and their columns."""
-    manager: Any = _written_to(bound.manager)
+    manager: Any = written_to(bound.manager)
     deltalake = importlib.import_module("deltalake")
     tables: list[tuple[str, Any]]
     if isinstance(manager, DbIOManager):
@@ -142,7 +134,7 @@ def delta_dtypes(bound: BoundManager) -> Iterator[tuple[str, Mapping[str, pl.Dat
 
 def iceberg_dtypes(bound: BoundManager) -> Iterator[tuple[str, Mapping[str, pl.DataType]]]:
     """The Iceberg table, where it is there already: its name and its columns."""
-    manager: Any = _written_to(bound.manager)
+    manager: Any = written_to(bound.manager)
     exceptions = importlib.import_module("pyiceberg.exceptions")
     table_slice = _table_slice(manager, bound.output)
     name = f"{table_slice.schema}.{table_slice.table}"

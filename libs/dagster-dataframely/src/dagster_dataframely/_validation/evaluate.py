@@ -26,17 +26,17 @@ def evaluate_frame(
     rules, settings = declaration.rules, declaration.settings
     sample = settings.max_failure_samples
     streams = settings.engine is Engine.STREAMING
+    frame = frame.select(rules.in_declared_order(frame.collect_schema()))
     if isinstance(frame, pl.DataFrame) and not streams:
         yield evaluate(frame, rules, sample=sample)
         return
     plan = in_one_chunk(frame).lazy() if isinstance(frame, pl.DataFrame) else frame
-    staged = plan.select(rules.column_names)
-    dtypes = staged.collect_schema()
+    dtypes = plan.collect_schema()
     if error := find_unstorable(declaration.asset_name, "a staging file", dtypes):
         raise error
     with staging_folder(settings.temp_dir) as folder:
         if streams or settings.engine is Engine.AUTO:
-            yield evaluate_plan(staged, rules, folder, sample=sample, log=log)
+            yield evaluate_plan(plan, rules, folder, sample=sample, log=log)
         else:
-            rows = stage_rows(staged, folder, log)
+            rows = stage_rows(plan, folder, log)
             yield evaluate(rows.collect(), rules, sample=sample)

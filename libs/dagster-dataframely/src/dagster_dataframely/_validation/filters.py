@@ -105,7 +105,9 @@ class _Member:
         for rule in filters:
             self.survives = self.survives & self.flag_of(rule).fill_null(value=True)
         if self.survives.sum() < before.sum():
-            self.flags, self.survives = settle(self.table, self.flags, self.survives, self.volatile)
+            self.flags, self.survives = settle(
+                self.table, self.flags, self.survives, self.rules, self.volatile
+            )
 
     def flag_of(self, rule: Rule) -> pl.Series:
         """Whether a filter keeps a row; null where it did not look at it."""
@@ -119,7 +121,7 @@ class _Member:
         flagged = self.verdict.flagged.with_columns(self.survives.alias(SURVIVES), *again.values())
         survivors = flagged.filter(pl.col(SURVIVES)).select(self.rules.column_names)
         counts = {name: int((~flag).sum() or 0) for name, flag in again.items()}
-        counts |= count_failing_tables(survivors.lazy(), self.rules.table_rules)
+        counts |= count_failing_tables(survivors.lazy(), self.rules)
         samples = {
             name: keep(self.table, (~flag).fill_null(value=False)).head(self.sample).collect()
             for name, flag in again.items()

@@ -1,28 +1,50 @@
 """Evaluate rules as Boolean columns, again and again until nothing more fails."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import polars as pl
 
 from dagster_dataframely._schema.rules import Rule, SchemaRules
 from dagster_dataframely._upstream.polars import look_at_one_row
 from dagster_dataframely._validation.verdict import SURVIVES
+from dagster_dataframely.errors import RuleEvaluationError
 
 
-def count_failing_tables(table: pl.LazyFrame, rules: Iterable[Rule]) -> dict[str, int]:
+def count_failing_tables(table: pl.LazyFrame, rules: SchemaRules) -> dict[str, int]:
     """For each rule over the whole table, 1 where the table fails it and 0 where it does not."""
-    flags = [flag_expression(rule) for rule in rules]
+    flags = [flag_expression(rule) for rule in rules.table_rules]
     if not flags:
         return {}
-    (verdicts,) = table.select(flags).collect(engine="streaming").rows(named=True)
-    return {name: int(not passes) for name, passes in verdicts.items()}
+    with naming_the_rule(table, rules, rules.table_rules):
+        (found,) = table.select(flags).collect(engine="streaming").rows(named=True)
+    return {name: int(not passes) for name, passes in found.items()}
 
 
-def row_wise_rules(rules: Iterable[Rule], schema: pl.Schema) -> list[Rule]:
-    """The rules among these that look at one row at a time."""
-    by_name = {rule.name: rule for rule in rules}
-    one_row = look_at_one_row({name: rule.expression for name, rule in by_name.items()}, schema)
-    return [rule for name, rule in by_name.items() if name in one_row]
+@contextmanager
+def naming_the_rule(
+    table: pl.LazyFrame, rules: SchemaRules, evaluated: Iterable[Rule]
+) -> Iterator[None]:
+    """Name the rule that Polars, or its author's function, refuses to evaluate over a table."""
+    try:
+        yield
+    except Exception:
+        for rule in evaluated:
+            try:
+                table.with_columns(flag_expression(rule)).select(rule.name).collect()
+            except Exception as error:
+                problem = f"{type(error).__name__}: {error}"
+                if not rules.redacted.isdisjoint(rule.expression.meta.root_names()):
+                    problem = f"{type(error).__name__}, about a redacted column"
+                raise RuleEvaluationError(rules.name, rule.name, problem) from None
+        raise
+
+
+def row_wise_rules(rules: SchemaRules, wanted: Sequence[Rule], schema: pl.Schema) -> list[Rule]:
+    """The rules among the wanted ones that look at one row at a time."""
+    with naming_the_rule(pl.LazyFrame(schema=schema), rules, wanted):
+        one_row = look_at_one_row({rule.name: rule.expression for rule in wanted}, schema)
+    return [rule for rule in wanted if rule.name in one_row]
 
 
 def volatile_rules(rules: SchemaRules, schema: pl.Schema) -> list[Rule]:
@@ -32,19 +54,16 @@ def volatile_rules(rules: SchemaRules, schema: pl.Schema) -> list[Rule]:
     break.
     """
     by_hand = [rule for rule in rules.error_rules if rule.written_by_hand]
-    row_wise = {rule.name for rule in row_wise_rules(by_hand, schema)}
+    row_wise = {rule.name for rule in row_wise_rules(rules, by_hand, schema)}
     return [rule for rule in by_hand if rule.name not in row_wise]
 
 
-def evaluate_flags(table: pl.LazyFrame, rules: Iterable[Rule]) -> pl.DataFrame:
-    """One Boolean column for each rule; a null counts as true, as it does for Dataframely (3.1)."""
-    rules = list(rules)
+def evaluate_flags(table: pl.LazyFrame, rules: SchemaRules, wanted: Sequence[Rule]) -> pl.DataFrame:
+    """One Boolean column for each wanted rule; a null counts as true, as in Dataframely (3.1)."""
     # `with_columns` and not `select`: an expression that gives one value must fill every row.
-    return (
-        table.with_columns(flag_expression(rule) for rule in rules)
-        .select(rule.name for rule in rules)
-        .collect()
-    )
+    flagged = table.with_columns(flag_expression(rule) for rule in wanted)
+    with naming_the_rule(table, rules, wanted):
+        return flagged.select(rule.name for rule in wanted).collect()
 
 
 def flag_expression(rule: Rule) -> pl.Expr:
@@ -62,13 +81,17 @@ def all_true(flags: pl.DataFrame, rules: Iterable[Rule], rows: int) -> pl.Series
 
 
 def settle(
-    table: pl.LazyFrame, flags: pl.DataFrame, survives: pl.Series, rules: list[Rule]
+    table: pl.LazyFrame,
+    flags: pl.DataFrame,
+    survives: pl.Series,
+    rules: SchemaRules,
+    volatile: Sequence[Rule],
 ) -> tuple[pl.DataFrame, pl.Series]:
-    """Evaluate the rules again on what is left until none fails; each round takes rows away."""
-    while rules and survives.any():
+    """Evaluate volatile rules again on what is left until none fails; each round removes rows."""
+    while volatile and survives.any():
         positions = survives.arg_true()
-        again = evaluate_flags(keep(table, survives), rules)
-        fails = ~all_true(again, rules, again.height)
+        again = evaluate_flags(keep(table, survives), rules, volatile)
+        fails = ~all_true(again, volatile, again.height)
         if not fails.any():
             break
         flags = flags.with_columns(

@@ -55,10 +55,10 @@ def evaluate(frame: pl.DataFrame, rules: SchemaRules, *, sample: int) -> Verdict
     survives = all_true(flags, rules.error_rules, table.height)
     if not survives.all():
         volatile = volatile_rules(rules, table.schema)
-        flags, survives = settle(table.lazy(), flags, survives, volatile)
+        flags, survives = settle(table.lazy(), flags, survives, rules, volatile)
     survivors = table if survives.all() else table.filter(survives)
     counts = {name: int((~flags[name]).sum()) for name in flags.columns}
-    counts |= count_failing_tables(survivors.lazy(), rules.table_rules)
+    counts |= count_failing_tables(survivors.lazy(), rules)
     positions = {
         name: duplicates[name].first_rows
         if name in duplicates
@@ -94,7 +94,7 @@ def _evaluate_rules(
 ) -> tuple[pl.DataFrame, dict[str, FoundDuplicates]]:
     """A Boolean column for each rule about rows, and the keys that uniqueness rules found twice."""
     others = [rule for rule in rules.row_rules if not rule.wants_unique]
-    flags = {flag.name: flag for flag in evaluate_flags(table.lazy(), others)}
+    flags = {flag.name: flag for flag in evaluate_flags(table.lazy(), rules, others)}
     duplicates = {}
     for rule in rules.row_rules:
         if key := rules.unique_key(rule):

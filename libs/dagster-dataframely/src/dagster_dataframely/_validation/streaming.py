@@ -17,6 +17,7 @@ from dagster_dataframely._validation.flags import (
     count_failing_tables,
     evaluate_flags,
     flag_expression,
+    naming_the_rule,
     row_wise_rules,
     settle,
     volatile_rules,
@@ -29,6 +30,7 @@ from dagster_dataframely._validation.uniqueness import (
     merge_duplicates,
 )
 from dagster_dataframely._validation.verdict import SURVIVES, Verdict
+from dagster_dataframely.errors import RuleEvaluationError
 
 BUCKET_ROWS = 8_000_000
 """How many rows' keys are compared at a time; they are in memory together."""
@@ -104,25 +106,47 @@ def _stage(table: pl.LazyFrame, rules: SchemaRules, folder: Path, log: Log) -> _
     schema = table.collect_schema()
     rules.reject_non_boolean(schema)
     others = [rule for rule in rules.row_rules if not rules.unique_key(rule)]
-    row_wise = row_wise_rules(others, schema)
-    rows = stage_rows(_add_flags(table, schema, row_wise), folder, log)
+    row_wise = row_wise_rules(rules, others, schema)
+    failed: list[RuleEvaluationError] = []
+    try:
+        rows = stage_rows(_add_flags(table, schema, rules, row_wise, failed), folder, log)
+    except Exception:
+        if failed:
+            raise failed[0] from None
+        raise
     height = rows.select(pl.len()).collect().item()
     return _Staged(rows, schema, frozenset(r.name for r in row_wise), pl.DataFrame(), height)
 
 
-def _add_flags(table: pl.LazyFrame, schema: pl.Schema, rules: list[Rule]) -> pl.LazyFrame:
-    """The rows with a flag for each of these rules, which look at one row.
+def _add_flags(
+    table: pl.LazyFrame,
+    schema: pl.Schema,
+    rules: SchemaRules,
+    row_wise: list[Rule],
+    failed: list[RuleEvaluationError],
+) -> pl.LazyFrame:
+    """The rows with a flag for each of the rules that look at one row.
 
     Evaluated on one batch at a time. As expressions of the plan they are not always: for `is_in`, Polars
-    joins, and rows pile up before that (1.44: 2.7 GB where 1.0 is enough).
+    joins, and rows pile up before that (1.44: 2.7 GB where 1.0 is enough). Of an error, Polars passes
+    on the message alone, so it is added to `failed`.
     """
-    flags = [flag_expression(rule) for rule in rules]
+    flags = [flag_expression(rule) for rule in row_wise]
+
+    def add(batch: pl.DataFrame) -> pl.DataFrame:
+        try:
+            with naming_the_rule(batch.lazy(), rules, row_wise):
+                return batch.with_columns(flags)
+        except RuleEvaluationError as error:
+            failed.append(error)
+            raise
+
     return table.map_batches(
-        lambda batch: batch.with_columns(flags),
+        add,
         predicate_pushdown=False,
         projection_pushdown=False,
         slice_pushdown=False,
-        schema=pl.Schema({**schema, **{rule.name: pl.Boolean() for rule in rules}}),
+        schema=pl.Schema({**schema, **{rule.name: pl.Boolean() for rule in row_wise}}),
         validate_output_schema=False,
         streamable=True,
     )
@@ -191,7 +215,7 @@ def _evaluate_others(staged: _Staged, rules: SchemaRules) -> _Staged:
         for rule in rules.row_rules
         if not rules.unique_key(rule) and rule.name not in staged.on_disk
     ]
-    return staged.with_flags(evaluate_flags(staged.table, others)) if others else staged
+    return staged.with_flags(evaluate_flags(staged.table, rules, others)) if others else staged
 
 
 def _settle(staged: _Staged, rules: SchemaRules) -> _Staged:
@@ -203,7 +227,7 @@ def _settle(staged: _Staged, rules: SchemaRules) -> _Staged:
         mask = pl.repeat(value=True, n=staged.height, dtype=pl.Boolean, eager=True)
     if not mask.all():
         volatile = volatile_rules(rules, staged.schema)
-        flags, mask = settle(staged.table, staged.flags, mask, volatile)
+        flags, mask = settle(staged.table, staged.flags, mask, rules, volatile)
         staged = staged.with_flags(flags) if flags.width else staged
     return staged.with_flags(mask.alias(SURVIVES).to_frame())
 
@@ -217,7 +241,7 @@ def _conclude(
     error_count = failures.pop(SURVIVES)
     kept = everything.filter(SURVIVES) if error_count else everything
     survivors = kept.select(rules.column_names)
-    counts = failures | count_failing_tables(survivors, rules.table_rules)
+    counts = failures | count_failing_tables(survivors, rules)
     return Verdict(
         rows_in=staged.height,
         error_count=error_count,
