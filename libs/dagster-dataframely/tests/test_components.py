@@ -139,20 +139,20 @@ def test_every_attribute_reaches_the_checks(files: "FileIOManager") -> None:
         pool="duckdb",
         name="orders_again",
     )
-    (amount,) = [s for s in checks.check_specs if s.name == "dy_col__amount"]
+    (amount,) = [s for s in checks.check_specs if s.name == "dy_col__amount__orders_again"]
     assert amount.automation_condition == dg.AutomationCondition.eager()
     assert isinstance(checks.node_def, dg.OpDefinition)
     assert (checks.node_def.name, checks.node_def.pool) == ("orders_again", "duckdb")
     assert [spec.name for spec in checks.check_specs] == [
-        "dy_schema__columns",
-        "dy_col__id",
-        "dy_col__amount",
-        "dy_rule__primary_key",
+        "dy_schema__columns__orders_again",
+        "dy_col__id__orders_again",
+        "dy_col__amount__orders_again",
+        "dy_rule__primary_key__orders_again",
     ]
     narrow = dg.asset(name="plain")(lambda: ROWS.cast({"id": pl.Int32}))
     result = dg.materialize([narrow, checks], resources={"io_manager": files})
     (failed,) = [c for c in result.get_asset_check_evaluations() if not c.passed]
-    assert (failed.check_name, failed.severity.name) == ("dy_col__amount", "WARN")
+    assert (failed.check_name, failed.severity.name) == ("dy_col__amount__orders_again", "WARN")
     assert "dy_failed_sample" not in failed.metadata
 
 

@@ -336,7 +336,8 @@ A = pl.col("a")
 def test_row_wise_expressions_are_told_apart(expression: pl.Expr, *, row_wise: bool) -> None:
     columns = {"a": [1], "b": [1], "s": [""], "l": [[1]]}
     rule = Rule("any", None, "error", "", expression)
-    found = row_wise_rules([rule], pl.DataFrame(columns).schema)
+    rules = read_schema(type("Any", (dy.Schema,), {"a": dy.Int64()}))
+    found = row_wise_rules(rules, [rule], pl.DataFrame(columns).schema)
     assert found == ([rule] if row_wise else [])
 
 
