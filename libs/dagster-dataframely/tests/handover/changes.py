@@ -1,0 +1,164 @@
+"""Describe how a schema changes between two runs, with rows of both."""
+
+import datetime as dt
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import dataframely as dy
+import polars as pl
+
+
+@dataclass(frozen=True)
+class Version:
+    """A schema and the frame that an asset declared with it returns."""
+
+    schema: type[dy.Schema]
+    frame: pl.DataFrame
+
+    @property
+    def survivors(self) -> pl.DataFrame:
+        return self.schema.filter(self.frame).result
+
+    @property
+    def error_rows(self) -> pl.DataFrame:
+        return self.schema.filter(self.frame).failure.invalid()
+
+
+@dataclass(frozen=True)
+class Change:
+    """Two versions of a table, and the columns in which they differ."""
+
+    name: str
+    old: Version
+    new: Version
+    columns: tuple[str, ...] = ("v",)
+    """One of these has to be in the message where the new version cannot be stored."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def version(values: dict[str, list[Any]], **members: Any) -> Version:
+    """Build a schema with an `id` that may not be negative; the last row is the error row."""
+    schema = type("Orders", (dy.Schema,), {"id": dy.Int64(min=0), **members})
+    (height,) = {len(column) for column in values.values()}
+    ids = [*range(1, height), -1]
+    dtypes = schema.create_empty().schema
+    return Version(schema, pl.DataFrame({"id": ids, **values}, schema=dtypes).select(dtypes.names()))
+
+
+def retyped(name: str, old: tuple[Any, list[Any]], new: tuple[Any, list[Any]]) -> Change:
+    """Change the dtype of one column."""
+    return Change(name, version({"v": old[1]}, v=old[0]), version({"v": new[1]}, v=new[0]))
+
+
+def ruled(name: str, old: dict[str, Any], new: dict[str, Any], check: str) -> Change:
+    """Change the rules and no column."""
+    values = {"v": [1.0, 20.0, 3.0]}
+    return Change(
+        name,
+        version(values, v=dy.Float64(), **old),
+        version(values, **{"v": dy.Float64(), **new}),
+        (check,),
+    )
+
+
+def same() -> Change:
+    """Change the values and no column."""
+    return retyped("same", (dy.Float64(), [1.0, 2.0, 3.0]), (dy.Float64(), [4.0, 5.0]))
+
+
+def _at_most_ten(cls: Any) -> pl.Expr:
+    return cls.v.col <= 10
+
+
+DAY = dt.date(2024, 1, 1)
+NOON = dt.datetime(2024, 1, 1, 12, 30, 0, 123_456)
+ZONED = NOON.replace(tzinfo=dt.UTC)
+
+CHANGES = [
+    same(),
+    Change(
+        "column added",
+        version({"v": [1.0, 2.0]}, v=dy.Float64()),
+        version({"v": [1.0, 2.0], "w": ["a", "b"]}, v=dy.Float64(), w=dy.String()),
+        ("w",),
+    ),
+    Change(
+        "nullable column added",
+        version({"v": [1.0, 2.0]}, v=dy.Float64()),
+        version({"v": [1.0, 2.0], "w": [None, None]}, v=dy.Float64(), w=dy.Int64(nullable=True)),
+        ("w",),
+    ),
+    Change(
+        "column removed",
+        version({"v": [1.0, 2.0], "w": ["a", "b"]}, v=dy.Float64(), w=dy.String()),
+        version({"v": [1.0, 2.0]}, v=dy.Float64()),
+        ("w",),
+    ),
+    Change(
+        "column renamed",
+        version({"v": [1.0, 2.0]}, v=dy.Float64()),
+        version({"w": [3.0, 4.0]}, w=dy.Float64()),
+        ("v", "w"),
+    ),
+    Change(
+        "columns reordered",
+        version({"net": [10.0, 1.0], "gross": [11.9, 1.2]}, net=dy.Float64(), gross=dy.Float64()),
+        version({"net": [10.0, 1.0], "gross": [11.9, 1.2]}, gross=dy.Float64(), net=dy.Float64()),
+        ("net", "gross"),
+    ),
+    retyped("Int64 to Float64", (dy.Int64(), [1, 2]), (dy.Float64(), [1.5, 2.5, 3.5])),
+    retyped("Int64 to String", (dy.Int64(), [1, 2]), (dy.String(), ["007", "12", "13"])),
+    retyped("String to Int64", (dy.String(), ["007", "b"]), (dy.Int64(), [7, 8, 9])),
+    retyped("Bool to Int64", (dy.Bool(), [True, False]), (dy.Int64(), [0, 7, 8])),
+    retyped("Int64 to Int32", (dy.Int64(), [2**40, 2]), (dy.Int32(), [1, 2, 3])),
+    retyped("Float64 to Float32", (dy.Float64(), [0.1, 0.2]), (dy.Float32(), [0.1, 0.2, 0.3])),
+    retyped(
+        "Decimal scale",
+        (dy.Decimal(12, 2), [Decimal("1.25"), Decimal("2.5")]),
+        (dy.Decimal(12, 4), [Decimal("1.2345"), Decimal("2.5"), Decimal("3")]),
+    ),
+    retyped(
+        "Date to Datetime",
+        (dy.Date(), [DAY, DAY]),
+        (dy.Datetime(time_unit="us"), [NOON, NOON]),
+    ),
+    retyped(
+        "naive to zoned Datetime",
+        (dy.Datetime(time_unit="us"), [NOON, NOON]),
+        (dy.Datetime(time_unit="us", time_zone="UTC"), [ZONED, ZONED]),
+    ),
+    retyped(
+        "Datetime us to ms",
+        (dy.Datetime(time_unit="us"), [NOON, NOON]),
+        (dy.Datetime(time_unit="ms"), [dt.datetime(2024, 1, 1, 12, 30)] * 2),
+    ),
+    retyped(
+        "Struct field renamed",
+        (dy.Struct({"lat": dy.Float64()}), [{"lat": 1.0}, {"lat": 2.0}]),
+        (dy.Struct({"latitude": dy.Float64()}), [{"latitude": 3.0}, {"latitude": 4.0}]),
+    ),
+    retyped(
+        "Struct fields reordered",
+        (dy.Struct({"a": dy.Float64(), "b": dy.Float64()}), [{"a": 1.0, "b": 2.0}] * 2),
+        (dy.Struct({"b": dy.Float64(), "a": dy.Float64()}), [{"b": 4.0, "a": 3.0}] * 2),
+    ),
+    retyped(
+        "Struct field added",
+        (dy.Struct({"a": dy.Float64()}), [{"a": 1.0}] * 2),
+        (dy.Struct({"a": dy.Float64(), "b": dy.Float64()}), [{"a": 3.0, "b": 4.0}] * 2),
+    ),
+    retyped(
+        "List inner dtype",
+        (dy.List(dy.Int64()), [[1], [2, 3]]),
+        (dy.List(dy.Float64()), [[1.5], [2.5]]),
+    ),
+    retyped("Enum to String", (dy.Enum(["a", "b"]), ["a", "b"]), (dy.String(), ["c", "d"])),
+    ruled("rule added", {}, {"v": dy.Float64(max=10)}, "v__max"),
+    ruled("rule removed", {"small": dy.rule()(_at_most_ten)}, {}, "small"),
+    ruled(
+        "rule renamed", {"small": dy.rule()(_at_most_ten)}, {"little": dy.rule()(_at_most_ten)}, "small"
+    ),
+]

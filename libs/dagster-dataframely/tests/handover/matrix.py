@@ -1,0 +1,191 @@
+"""Run a table through an IO manager in two versions, and load what is stored."""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import dataframely as dy
+import polars as pl
+from handover.changes import Change, Version
+from handover.managers import Manager
+from polars.testing import assert_frame_equal
+
+import dagster_dataframely as dd
+from dagster_dataframely import errors
+
+NAMED = {name for name, member in vars(errors).items() if inspect.isclass(member)}
+PARTITION = "a"
+
+
+class NothingStoredError(Exception):
+    """The manager says that there is nothing under the key."""
+
+
+@dataclass
+class Raised:
+    """What failed a run: the innermost error, and those around it."""
+
+    classes: list[str]
+    message: str
+
+
+@dataclass
+class Stored:
+    """What a downstream and a triage asset load; `None` where nothing is stored."""
+
+    table: pl.DataFrame | None
+    quarantine: pl.DataFrame | None
+
+
+@dataclass
+class Place:
+    """A manager with a folder of its own, and how assets are declared on it."""
+
+    manager: Manager
+    folder: Path
+    instance: dg.DagsterInstance
+    lazy: bool = False
+    partitioned: bool = False
+    io_manager: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.io_manager = self.manager.make(self.folder)
+
+    def fit(self, version: Version) -> Version:
+        """Add the column that a database finds a partition by."""
+        if not self.partitioned:
+            return version
+        schema = type(version.schema.__name__, (version.schema,), {"part": dy.String()})
+        return replace(
+            version,
+            schema=schema,
+            frame=version.frame.with_columns(part=pl.lit(PARTITION)).select(schema.column_names()),
+        )
+
+    def declare(self, version: Version, **arguments: Any) -> dg.AssetsDefinition:
+        def orders() -> Any:
+            return version.frame.lazy() if self.lazy else version.frame
+
+        orders.__annotations__["return"] = pl.LazyFrame if self.lazy else pl.DataFrame
+        settings: dict[str, Any] = {
+            "quarantine": True,
+            "partitions_def": self.partitions,
+            "metadata": self.manager.metadata if self.partitioned else None,
+            **self.manager.arguments,
+        }
+        return dd.asset(version.schema, **settings | arguments)(orders)
+
+    @property
+    def partitions(self) -> dg.StaticPartitionsDefinition | None:
+        return dg.StaticPartitionsDefinition([PARTITION, "b"]) if self.partitioned else None
+
+    def materialize(self, *assets: Any, **arguments: Any) -> dg.ExecuteInProcessResult:
+        return dg.materialize(
+            assets,
+            instance=self.instance,
+            resources={"io_manager": self.io_manager, "nowhere": dg.mem_io_manager},
+            partition_key=PARTITION if self.partitioned else None,
+            raise_on_error=False,
+            **arguments,
+        )
+
+    def run(self, version: Version) -> Raised | None:
+        """Run the asset, and return what failed it."""
+        return raised(self.materialize(self.declare(version)))
+
+    def load(self, version: Version) -> Stored:
+        """Load the table and its quarantine in runs of their own, as declared by a version."""
+        orders = self.declare(version)
+        spec = dd.build_quarantine_spec(version.schema, orders)
+        return Stored(self._load(orders, orders.key), self._load(orders, spec.key, spec))
+
+    def _load(
+        self, orders: dg.AssetsDefinition, key: dg.AssetKey, *specs: dg.AssetSpec
+    ) -> pl.DataFrame | None:
+        seen: list[pl.DataFrame] = []
+
+        def reader(rows: Any) -> None:
+            seen.append(rows.lazy().collect())
+
+        annotation = self.manager.reads(self.lazy)
+        reader.__annotations__ = {"rows": annotation, "return": None}
+        asset = dg.asset(
+            ins={"rows": dg.AssetIn(key)}, partitions_def=self.partitions, io_manager_key="nowhere"
+        )(reader)
+        error = raised(self.materialize(orders, *specs, asset, selection=[asset]))
+        if error is not None:
+            assert error.classes[0] in self.manager.missing, error
+            return None
+        return seen[0]
+
+
+def raised(result: dg.ExecuteInProcessResult) -> Raised | None:
+    """What failed a run, or `None`."""
+    if result.success:
+        return None
+    (failure,) = (event.step_failure_data.error for event in result.get_step_failure_events())
+    chain = [failure]
+    while chain[-1] is not None and chain[-1].cause is not None:
+        chain.append(chain[-1].cause)
+    errors = [error for error in chain if error is not None]
+    return Raised([str(error.cls_name) for error in reversed(errors)], errors[-1].message)
+
+
+def same_rows(found: pl.DataFrame | None, expected: pl.DataFrame, manager: Manager) -> None:
+    """Compare rows whatever their order, and columns whatever theirs."""
+    assert found is not None, "nothing is stored"
+    assert set(found.columns) == set(expected.columns)
+    found = found.select(expected.columns)
+    if not manager.keeps_dtypes:
+        found = found.cast(expected.schema)  # type: ignore[arg-type]
+    assert_frame_equal(found, expected, check_row_order=False)
+
+
+def assert_stored(place: Place, version: Version) -> None:
+    """A downstream asset loads the surviving rows, and a triage asset the error rows."""
+    stored = place.load(version)
+    same_rows(stored.table, version.survivors, place.manager)
+    spec = dd.build_quarantine_spec(version.schema, place.declare(version))
+    described = [column.name for column in spec.metadata["dagster/column_schema"].columns]
+    assert stored.quarantine is not None, "no error rows are stored"
+    assert set(stored.quarantine.columns) == set(described)
+    columns = version.schema.column_names()
+    same_rows(stored.quarantine.select(columns), version.error_rows, place.manager)
+    words = stored.quarantine.select(described[len(columns) :])
+    assert words.filter(pl.any_horizontal(pl.all() == "invalid")).height == words.height
+
+
+def assert_named(error: Raised, change: Change) -> None:
+    """The error is the library's, and names the asset or its quarantine and a column."""
+    assert error.classes[0] in NAMED, error
+    assert "orders" in error.message, error
+    assert any(f"`{column}`" in error.message for column in change.columns), error
+
+
+def compare(before: Stored, after: Stored) -> None:
+    """What was stored is as it was."""
+    for old, new in ((before.table, after.table), (before.quarantine, after.quarantine)):
+        assert (old is None) is (new is None)
+        if old is not None and new is not None:
+            assert_frame_equal(old, new, check_row_order=False)
+
+
+def assert_judged_is_stored(place: Place, change: Change) -> None:
+    """Run a table in two versions; each time, what was judged is stored or nothing is changed."""
+    old, new = place.fit(change.old), place.fit(change.new)
+    error = place.run(old)
+    if error is not None:  # A dtype that the storage does not give back.
+        assert_named(error, change)
+        compare(place.load(old), Stored(None, None))
+        return
+    assert_stored(place, old)
+    before = place.load(old)
+    error = place.run(new)
+    if error is None:
+        assert_stored(place, new)
+    else:
+        assert_named(error, change)
+        compare(before, place.load(old))
