@@ -32,7 +32,7 @@ class Change:
     name: str
     old: Version
     new: Version
-    columns: tuple[str, ...] = ("v",)
+    columns: tuple[str, ...] = ("value",)
     """One of these has to be in the message where the new version cannot be stored."""
 
     def __str__(self) -> str:
@@ -50,16 +50,16 @@ def version(values: dict[str, list[Any]], **members: Any) -> Version:
 
 def retyped(name: str, old: tuple[Any, list[Any]], new: tuple[Any, list[Any]]) -> Change:
     """Change the dtype of one column."""
-    return Change(name, version({"v": old[1]}, v=old[0]), version({"v": new[1]}, v=new[0]))
+    return Change(name, version({"value": old[1]}, value=old[0]), version({"value": new[1]}, value=new[0]))
 
 
 def ruled(name: str, old: dict[str, Any], new: dict[str, Any], check: str) -> Change:
     """Change the rules and no column."""
-    values = {"v": [1.0, 20.0, 3.0]}
+    values = {"value": [1.0, 20.0, 3.0]}
     return Change(
         name,
-        version(values, v=dy.Float64(), **old),
-        version(values, **{"v": dy.Float64(), **new}),
+        version(values, value=dy.Float64(), **old),
+        version(values, **{"value": dy.Float64(), **new}),
         (check,),
     )
 
@@ -70,7 +70,7 @@ def same() -> Change:
 
 
 def _at_most_ten(cls: Any) -> pl.Expr:
-    return cls.v.col <= 10
+    return cls.value.col <= 10
 
 
 DAY = dt.date(2024, 1, 1)
@@ -81,27 +81,27 @@ CHANGES = [
     same(),
     Change(
         "column added",
-        version({"v": [1.0, 2.0]}, v=dy.Float64()),
-        version({"v": [1.0, 2.0], "w": ["a", "b"]}, v=dy.Float64(), w=dy.String()),
-        ("w",),
+        version({"value": [1.0, 2.0]}, value=dy.Float64()),
+        version({"value": [1.0, 2.0], "extra": ["a", "b"]}, value=dy.Float64(), extra=dy.String()),
+        ("extra",),
     ),
     Change(
         "nullable column added",
-        version({"v": [1.0, 2.0]}, v=dy.Float64()),
-        version({"v": [1.0, 2.0], "w": [None, None]}, v=dy.Float64(), w=dy.Int64(nullable=True)),
-        ("w",),
+        version({"value": [1.0, 2.0]}, value=dy.Float64()),
+        version({"value": [1.0, 2.0], "extra": [None, None]}, value=dy.Float64(), extra=dy.Int64(nullable=True)),
+        ("extra",),
     ),
     Change(
         "column removed",
-        version({"v": [1.0, 2.0], "w": ["a", "b"]}, v=dy.Float64(), w=dy.String()),
-        version({"v": [1.0, 2.0]}, v=dy.Float64()),
-        ("w",),
+        version({"value": [1.0, 2.0], "extra": ["a", "b"]}, value=dy.Float64(), extra=dy.String()),
+        version({"value": [1.0, 2.0]}, value=dy.Float64()),
+        ("extra",),
     ),
     Change(
         "column renamed",
-        version({"v": [1.0, 2.0]}, v=dy.Float64()),
-        version({"w": [3.0, 4.0]}, w=dy.Float64()),
-        ("v", "w"),
+        version({"value": [1.0, 2.0]}, value=dy.Float64()),
+        version({"extra": [3.0, 4.0]}, extra=dy.Float64()),
+        ("value", "extra"),
     ),
     Change(
         "columns reordered",
@@ -156,7 +156,7 @@ CHANGES = [
         (dy.List(dy.Float64()), [[1.5], [2.5]]),
     ),
     retyped("Enum to String", (dy.Enum(["a", "b"]), ["a", "b"]), (dy.String(), ["c", "d"])),
-    ruled("rule added", {}, {"v": dy.Float64(max=10)}, "v__max"),
+    ruled("rule added", {}, {"value": dy.Float64(max=10)}, "value__max"),
     ruled("rule removed", {"small": dy.rule()(_at_most_ten)}, {}, "small"),
     ruled(
         "rule renamed", {"small": dy.rule()(_at_most_ten)}, {"little": dy.rule()(_at_most_ten)}, "small"

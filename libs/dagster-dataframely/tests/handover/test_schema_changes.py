@@ -8,8 +8,33 @@ from handover.changes import CHANGES, Change
 from handover.managers import Manager, parameters
 from handover.matrix import Place, assert_judged_is_stored
 
+FEW = [
+    change
+    for change in CHANGES
+    if change.name in {"same", "columns reordered", "Int64 to Float64", "rule added"}
+]
+
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)
-@pytest.mark.parametrize("manager", parameters(), ids=str)
-def test_x(manager: Manager, change: Change, tmp_path: Path, instance: dg.DagsterInstance) -> None:
+@pytest.mark.parametrize(
+    "manager", parameters("parquet", "duckdb", "delta", "iceberg", "deltalake"), ids=str
+)
+def test_what_was_judged_is_stored_after_each_change(
+    manager: Manager, change: Change, tmp_path: Path, instance: dg.DagsterInstance
+) -> None:
     assert_judged_is_stored(Place(manager, tmp_path, instance), change)
+
+
+@pytest.mark.parametrize("change", FEW, ids=str)
+@pytest.mark.parametrize("partition", [None, "a"])
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("manager", parameters(), ids=str)
+def test_what_was_judged_is_stored_in_each_form(
+    manager: Manager,
+    lazy: bool,  # noqa: FBT001
+    partition: str | None,
+    change: Change,
+    tmp_path: Path,
+    instance: dg.DagsterInstance,
+) -> None:
+    assert_judged_is_stored(Place(manager, tmp_path, instance, lazy, partition), change)
