@@ -41,16 +41,19 @@ class Change:
 
 def version(values: dict[str, list[Any]], **members: Any) -> Version:
     """Build a schema with an `id` that may not be negative; the last row is the error row."""
-    schema = type("Orders", (dy.Schema,), {"id": dy.Int64(min=0), **members})
+    schema: type[dy.Schema] = type("Orders", (dy.Schema,), {"id": dy.Int64(min=0), **members})
     (height,) = {len(column) for column in values.values()}
     ids = [*range(1, height), -1]
     dtypes = schema.create_empty().schema
-    return Version(schema, pl.DataFrame({"id": ids, **values}, schema=dtypes).select(dtypes.names()))
+    return Version(
+        schema, pl.DataFrame({"id": ids, **values}, schema=dtypes).select(dtypes.names())
+    )
 
 
 def retyped(name: str, old: tuple[Any, list[Any]], new: tuple[Any, list[Any]]) -> Change:
     """Change the dtype of one column."""
-    return Change(name, version({"value": old[1]}, value=old[0]), version({"value": new[1]}, value=new[0]))
+    before, after = (version({"value": values}, value=column) for column, values in (old, new))
+    return Change(name, before, after)
 
 
 def ruled(name: str, old: dict[str, Any], new: dict[str, Any], check: str) -> Change:
@@ -70,7 +73,8 @@ def same() -> Change:
 
 
 def _at_most_ten(cls: Any) -> pl.Expr:
-    return cls.value.col <= 10
+    below: pl.Expr = cls.value.col <= 10
+    return below
 
 
 DAY = dt.date(2024, 1, 1)
@@ -88,7 +92,11 @@ CHANGES = [
     Change(
         "nullable column added",
         version({"value": [1.0, 2.0]}, value=dy.Float64()),
-        version({"value": [1.0, 2.0], "extra": [None, None]}, value=dy.Float64(), extra=dy.Int64(nullable=True)),
+        version(
+            {"value": [1.0, 2.0], "extra": [None, None]},
+            value=dy.Float64(),
+            extra=dy.Int64(nullable=True),
+        ),
         ("extra",),
     ),
     Change(
@@ -159,6 +167,9 @@ CHANGES = [
     ruled("rule added", {}, {"value": dy.Float64(max=10)}, "value__max"),
     ruled("rule removed", {"small": dy.rule()(_at_most_ten)}, {}, "small"),
     ruled(
-        "rule renamed", {"small": dy.rule()(_at_most_ten)}, {"little": dy.rule()(_at_most_ten)}, "small"
+        "rule renamed",
+        {"small": dy.rule()(_at_most_ten)},
+        {"little": dy.rule()(_at_most_ten)},
+        "small",
     ),
 ]

@@ -14,7 +14,7 @@ import pytest
 from upath import UPath
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Manager:
     """An IO manager by name, and how a test has to treat it."""
 
@@ -140,7 +140,7 @@ def branching(make: Callable[[Path], Any], folder: Path) -> Any:
     )
 
 
-def anything(_lazy: bool) -> Any:  # noqa: FBT001
+def anything(_lazy: bool) -> Any:
     return Any
 
 
@@ -154,14 +154,13 @@ OWN = [
         reads=anything,
     ),
     Manager("keep", lambda _: Keeping(), ("KeyError",), reads=anything),
+    Manager("remember", lambda path: Remembering(pickling(path)), ("KeyError",), reads=anything),
     Manager(
-        "remember",
-        lambda folder: Remembering(pickling(folder)),
-        ("KeyError",),
+        "branching pickle",
+        partial(branching, pickling),
+        ("FileNotFoundError",),
         reads=anything,
-    ),
-    Manager(
-        "branching pickle", partial(branching, pickling), ("FileNotFoundError",), reads=anything, arguments=EVENTS
+        arguments=EVENTS,
     ),
 ]
 BY_COLUMN = {"partition_expr": "part"}
@@ -169,7 +168,12 @@ RELEASED = {
     "dagster_polars": [
         Manager("parquet", parquet, ("FileNotFoundError",)),
         Manager("delta", delta, ("TableNotFoundError",)),
-        Manager("branching parquet", partial(branching, parquet), ("FileNotFoundError",), arguments=EVENTS),
+        Manager(
+            "branching parquet",
+            partial(branching, parquet),
+            ("FileNotFoundError",),
+            arguments=EVENTS,
+        ),
     ],
     "dagster_duckdb_polars": [
         # DuckDB loads no lazy frame.
@@ -189,6 +193,8 @@ INSTALLED = [
 
 def parameters(*names: str) -> list[Any]:
     """Each manager that is there, or those of some names, as a parameter."""
-    marked = [pytest.param(manager, marks=pytest.mark.io_managers) for manager in INSTALLED]
-    every = [*map(pytest.param, OWN), *marked]
-    return [param for param in every if not names or param.values[0].name in names]
+    return [
+        pytest.param(manager, marks=[pytest.mark.io_managers] if manager in INSTALLED else [])
+        for manager in (*OWN, *INSTALLED)
+        if not names or manager.name in names
+    ]

@@ -2,7 +2,6 @@
 
 import inspect
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +17,6 @@ import dagster_dataframely as dd
 from dagster_dataframely import errors
 
 NAMED = {name for name, member in vars(errors).items() if inspect.isclass(member)}
-
-
-class NothingStoredError(Exception):
-    """The manager says that there is nothing under the key."""
 
 
 @dataclass
@@ -58,11 +53,15 @@ class Place:
         """Add the column that a database finds a partition by."""
         if self.partition is None:
             return version
-        schema = type(version.schema.__name__, (version.schema,), {"part": dy.String()})
+        schema: type[dy.Schema] = type(
+            version.schema.__name__, (version.schema,), {"part": dy.String()}
+        )
         return replace(
             version,
             schema=schema,
-            frame=version.frame.with_columns(part=pl.lit(self.partition)).select(schema.column_names()),
+            frame=version.frame.with_columns(part=pl.lit(self.partition)).select(
+                schema.column_names()
+            ),
         )
 
     def declare(self, version: Version, **arguments: Any) -> dg.AssetsDefinition:
@@ -102,9 +101,11 @@ class Place:
         spec = dd.build_quarantine_spec(version.schema, orders)
         keys = [orders.key, spec.key]
         both = self._load(keys, orders, spec)
-        # Where one of them is missing, neither is loaded: ask for each.
-        table, quarantine = both or [(self._load([key], orders, spec) or [None])[0] for key in keys]
-        return Stored(table, quarantine)
+        if both:
+            return Stored(*both)
+        # One of them is missing, or both are: ask for each.
+        table, quarantine = (self._load([key], orders, spec) for key in keys)
+        return Stored(table[0] if table else None, quarantine[0] if quarantine else None)
 
     def _load(self, keys: list[dg.AssetKey], *known: Any) -> list[pl.DataFrame] | None:
         seen: list[pl.DataFrame] = []
@@ -150,14 +151,17 @@ def same_rows(found: pl.DataFrame | None, expected: pl.DataFrame, manager: Manag
     assert set(found.columns) == set(expected.columns)
     found = found.select(expected.columns)
     if not manager.keeps_dtypes:
-        found = found.cast(expected.schema)  # type: ignore[arg-type]
+        found = found.cast(expected.schema)
     assert_frame_equal(found, expected, check_row_order=False)
 
 
 def assert_stored(place: Place, version: Version) -> Stored:
-    """A downstream asset loads the surviving rows, and a triage asset the error rows."""
+    """A downstream asset loads the surviving rows, and a triage asset the error rows, if any."""
     stored = place.load(version)
     same_rows(stored.table, version.survivors, place.manager)
+    if version.error_rows.is_empty():
+        assert stored.quarantine is None or stored.quarantine.is_empty()
+        return stored
     spec = dd.build_quarantine_spec(version.schema, place.declare(version))
     described = [column.name for column in spec.metadata["dagster/column_schema"].columns]
     assert stored.quarantine is not None, "no error rows are stored"

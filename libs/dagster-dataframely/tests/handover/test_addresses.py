@@ -1,23 +1,23 @@
 """A table and its quarantine do not get in each other's way, however a manager addresses them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import polars as pl
 import pytest
-from handover.changes import Change, same
-from handover.managers import Manager, Pickling, parameters
-from handover.matrix import NAMED, Place, assert_stored, compare, raised
+from handover.changes import same
+from handover.managers import Manager, anything, parameters, pickling
+from handover.matrix import NAMED, Place, assert_stored, raised
 from polars.testing import assert_frame_equal
-from upath import UPath
 
 import dagster_dataframely as dd
 
 DIRTY = same().new
+CLEAN = replace(DIRTY, frame=DIRTY.survivors)
 SCHEMA = DIRTY.schema
-CLEAN_ROWS = DIRTY.survivors
 Address = Callable[[Any], str]
 
 ADDRESSES: dict[str, Address] = {
@@ -56,6 +56,12 @@ class Addressing(dg.IOManager):
         return {str(path.relative_to(self.folder)): pl.read_parquet(path) for path in paths}
 
 
+def assert_same_files(found: dict[str, pl.DataFrame], expected: dict[str, pl.DataFrame]) -> None:
+    assert found.keys() == expected.keys()
+    for path, frame in expected.items():
+        assert_frame_equal(found[path], frame)
+
+
 def assert_files(files: dict[str, pl.DataFrame], frame: pl.DataFrame) -> None:
     """One file holds the surviving rows; the others hold the error rows, if there are any."""
     columns = SCHEMA.column_names()
@@ -66,42 +72,67 @@ def assert_files(files: dict[str, pl.DataFrame], frame: pl.DataFrame) -> None:
     assert_frame_equal(pl.concat([table.clear(), *rejected]), result.failure.invalid())
 
 
+def run(frame: pl.DataFrame, lazy: bool, io_manager: Addressing, instance: Any) -> Any:
+    """Run the asset and one downstream of it; return the error, or what the latter loads."""
+    seen: list[pl.DataFrame] = []
+
+    @dd.asset(SCHEMA, quarantine=True, metadata={"table_name": "sales", "path": "2024/sales"})
+    def orders() -> Any:
+        return frame.lazy() if lazy else frame
+
+    @dg.asset(io_manager_key="nowhere")
+    def downstream(orders: Any) -> None:
+        seen.append(orders)
+
+    result = dg.materialize(
+        [orders, downstream],
+        instance=instance,
+        resources={"io_manager": io_manager, "nowhere": dg.mem_io_manager},
+        raise_on_error=False,
+    )
+    return raised(result) or seen[0]
+
+
 @pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize("how", ADDRESSES)
 def test_error_rows_do_not_replace_the_table(
     how: str,
-    lazy: bool,  # noqa: FBT001
+    lazy: bool,
     tmp_path: Path,
     instance: dg.DagsterInstance,
 ) -> None:
-    manager = Addressing(tmp_path, ADDRESSES[how])
-    metadata = {"table_name": "sales", "path": "2024/sales"}
-    for frame in (CLEAN_ROWS, DIRTY.frame, CLEAN_ROWS):
-        seen: list[pl.DataFrame] = []
-
-        def orders(frame: pl.DataFrame = frame) -> Any:
-            return frame.lazy() if lazy else frame
-
-        @dg.asset(io_manager_key="nowhere")
-        def downstream(orders: Any, seen: list[pl.DataFrame] = seen) -> None:
-            seen.append(orders)
-
-        orders.__defaults__ = None
-        before = manager.stored()
-        asset = dd.asset(SCHEMA, name="orders", quarantine=True, metadata=metadata)(orders)
-        error = raised(
-            dg.materialize(
-                [asset, downstream],
-                instance=instance,
-                resources={"io_manager": manager, "nowhere": dg.mem_io_manager},
-                raise_on_error=False,
-            )
-        )
-        if error is None:
-            assert_frame_equal(seen[0], SCHEMA.filter(frame).result)
-            assert_files(manager.stored(), frame)
+    io_manager = Addressing(tmp_path, ADDRESSES[how])
+    for frame in (CLEAN.frame, DIRTY.frame, CLEAN.frame):
+        before = io_manager.stored()
+        loaded = run(frame, lazy, io_manager, instance)
+        if isinstance(loaded, pl.DataFrame):
+            assert_frame_equal(loaded, SCHEMA.filter(frame).result)
+            assert_files(io_manager.stored(), frame)
         else:
-            assert how != "asset key", error
+            assert how != "asset key", loaded
+            assert loaded.classes[0] in NAMED, loaded
+            assert "quarantine" in loaded.message
+            assert_same_files(io_manager.stored(), before)
+
+
+@pytest.mark.parametrize(
+    "manager",
+    [
+        Manager("pickle", pickling, ("FileNotFoundError",), reads=anything),
+        *parameters("parquet", "delta"),
+    ],
+    ids=str,
+)
+def test_a_partition_does_not_leave_its_folder(
+    manager: Manager, tmp_path: Path, instance: dg.DagsterInstance
+) -> None:
+    """The path of a partition `../x` is the same for a table and its quarantine."""
+    place = Place(manager, tmp_path / "storage", instance, partition="../x")
+    for version in (CLEAN, DIRTY):
+        fitted = place.fit(version)
+        error = place.run(fitted)
+        if error is None:
+            assert_stored(place, fitted)
+        else:
             assert error.classes[0] in NAMED, error
-            assert "quarantine" in error.message
-            assert manager.stored() == before
+            assert "orders_quarantine" in error.message

@@ -31,7 +31,7 @@ def test_what_was_judged_is_stored_after_each_change(
 @pytest.mark.parametrize("manager", parameters(), ids=str)
 def test_what_was_judged_is_stored_in_each_form(
     manager: Manager,
-    lazy: bool,  # noqa: FBT001
+    lazy: bool,
     partition: str | None,
     change: Change,
     tmp_path: Path,
