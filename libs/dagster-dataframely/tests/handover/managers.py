@@ -1,7 +1,7 @@
 """List IO managers: those that are released and installed, and some that do other things."""
 
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
@@ -26,7 +26,8 @@ class Manager:
     """What a partitioned asset has to say."""
     reads: Callable[[bool], Any] = lambda lazy: pl.LazyFrame if lazy else pl.DataFrame
     """The annotation of an input, where the output is lazy and where it is not."""
-    keeps_dtypes: bool = True
+    widens: Sequence[tuple[Any, pl.DataType]] = ()
+    """Dtypes that are known to be read back as another that holds the values too."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """What `dd.asset` needs besides."""
 
@@ -164,10 +165,12 @@ OWN = [
     ),
 ]
 BY_COLUMN = {"partition_expr": "part"}
+ENUM = (pl.Enum, pl.String())
+MILLISECONDS = (pl.Datetime("ms"), pl.Datetime("us"))
 RELEASED = {
     "dagster_polars": [
         Manager("parquet", parquet, ("FileNotFoundError",)),
-        Manager("delta", delta, ("TableNotFoundError",)),
+        Manager("delta", delta, ("TableNotFoundError",), widens=[MILLISECONDS]),
         Manager(
             "branching parquet",
             partial(branching, parquet),
@@ -177,13 +180,15 @@ RELEASED = {
     ],
     "dagster_duckdb_polars": [
         # DuckDB loads no lazy frame.
-        Manager("duckdb", duckdb, ("CatalogException",), BY_COLUMN, lambda _: pl.DataFrame),
+        Manager("duckdb", duckdb, ("CatalogException",), BY_COLUMN, lambda _: pl.DataFrame, [ENUM]),
     ],
     "dagster_iceberg": [
-        Manager("iceberg", iceberg, ("NoSuchTableError",), BY_COLUMN, keeps_dtypes=False)
+        Manager("iceberg", iceberg, ("NoSuchTableError",), BY_COLUMN, widens=[ENUM, MILLISECONDS]),
     ],
     "dagster_deltalake_polars": [
-        Manager("deltalake", deltalake, ("TableNotFoundError",), BY_COLUMN),
+        Manager(
+            "deltalake", deltalake, ("TableNotFoundError",), BY_COLUMN, widens=[ENUM, MILLISECONDS]
+        ),
     ],
 }
 INSTALLED = [
