@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 from handover.changes import same
 from handover.managers import Manager, anything, parameters, pickling
-from handover.matrix import NAMED, Place, assert_stored, raised
+from handover.matrix import NAMED, assert_stored
+from handover.place import Place, raised
 from polars.testing import assert_frame_equal
 
 import dagster_dataframely as dd

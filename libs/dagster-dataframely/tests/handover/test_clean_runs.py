@@ -8,8 +8,10 @@ import dagster as dg
 import polars as pl
 import pytest
 from handover.changes import same
-from handover.managers import Keeping, Manager, parameters
-from handover.matrix import NAMED, Place, assert_stored, compare
+from handover.managers import Manager, parameters
+from handover.matrix import NAMED, assert_stored, compare
+from handover.own_managers import Keeping
+from handover.place import Place
 
 DIRTY = same().new
 CLEAN = replace(DIRTY, frame=DIRTY.survivors)

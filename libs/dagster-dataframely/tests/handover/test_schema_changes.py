@@ -6,7 +6,8 @@ import dagster as dg
 import pytest
 from handover.changes import CHANGES, Change
 from handover.managers import Manager, parameters
-from handover.matrix import Place, assert_judged_is_stored
+from handover.matrix import assert_judged_is_stored
+from handover.place import Place
 
 FEW = [change for change in CHANGES if change.name in {"columns reordered", "Int64 to Float64"}]
 
