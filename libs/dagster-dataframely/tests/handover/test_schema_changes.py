@@ -14,7 +14,7 @@ FEW = [change for change in CHANGES if change.name in {"columns reordered", "Int
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)
 @pytest.mark.parametrize(
-    "manager", parameters("parquet", "duckdb", "delta", "iceberg", "deltalake"), ids=str
+    "manager", parameters("keep", "parquet", "duckdb", "delta", "iceberg", "deltalake"), ids=str
 )
 def test_what_was_judged_is_stored_after_each_change(
     manager: Manager, change: Change, tmp_path: Path, instance: dg.DagsterInstance
