@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from dagster_dataframely._io_managers.holds import holds, widens
+from dagster_dataframely._io_managers.holds import holds
 from dagster_dataframely._names import COLUMN_PREFIX
 from dagster_dataframely._typing import Frame, Log
 from dagster_dataframely._upstream.io_managers import BoundManager
@@ -87,7 +87,7 @@ def look_at_table(
                 '"overwrite"}`'
             )
             for table, dtypes in delta_dtypes(bound):
-                return _compare(table, dtypes, found, way_out)
+                return _compare(table, dtypes, found, way_out, "Delta Lake")
         case "Iceberg":
             way_out = 'Drop it, or let it follow: metadata `schema_update_mode="update"`'
             updates = bound.output.definition_metadata.get("schema_update_mode") == "update"
@@ -95,7 +95,7 @@ def look_at_table(
                 shared = {name: dtypes[name] for name in found if name in dtypes}
                 kept = {name: found[name] for name in shared}
                 stored, new = (shared, kept) if updates else (dtypes, found)
-                compared = _compare(table, stored, new, way_out)
+                compared = _compare(table, stored, new, way_out, "Iceberg")
                 return None if updates and not compared.differences else compared
         case _:
             return _look_at_loaded(bound, found, warn)
@@ -128,7 +128,7 @@ def _look_at_duckdb(bound: BoundManager, found: Mapping[str, pl.DataType]) -> St
     differences += [
         StoredColumn(name, stored[name], word, f'{alter}alter "{name}" type {word}`')
         for name, word in fresh.items()
-        if name in stored and stored[name] != word and not widens(word, stored[name])
+        if stored.get(name, word) != word
     ]
     return StoredTable(table, stored, differences, "Or drop it")
 
@@ -154,6 +154,7 @@ def _compare(
     stored: Mapping[str, Any],
     found: Mapping[str, Any],
     way_out: str,
+    storage: str = "",
 ) -> StoredTable:
     differences = [
         StoredColumn(name, None, str(dtype)) for name, dtype in found.items() if name not in stored
@@ -164,7 +165,7 @@ def _compare(
     differences += [
         StoredColumn(name, str(stored[name]), str(dtype))
         for name, dtype in found.items()
-        if name in stored and not holds(stored[name], dtype)
+        if name in stored and not holds(stored[name], dtype, storage)
     ]
     return StoredTable(table, stored, differences, way_out)
 
@@ -209,7 +210,7 @@ def _look_at_loaded_quarantine(
     if schema is None:
         return None
     has_rows = any(f.lazy().head(1).collect().height for f in frames_of(loaded))
-    compared = _compare("", schema, found, "")
+    compared = _compare("", schema, found, "", storage_of(bound))
     differences = [] if replaces_tables(bound) else compared.differences
     return replace(compared, differences=differences, has_rows=has_rows)
 
