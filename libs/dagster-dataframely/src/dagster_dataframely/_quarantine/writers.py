@@ -10,6 +10,7 @@ from upath import UPath
 
 from dagster_dataframely import _names
 from dagster_dataframely._names import CoercibleToAssetKey
+from dagster_dataframely._text import cut_start
 from dagster_dataframely._upstream.io_managers import stored_output, write_through_bound_manager
 from dagster_dataframely._upstream.steps import is_partitioned, materializable_keys
 from dagster_dataframely.errors import (
@@ -17,6 +18,9 @@ from dagster_dataframely.errors import (
     QuarantineDirError,
     QuarantineKeyCollisionError,
 )
+
+_MAX_ADDRESS = 80
+"""Characters of a path in an error."""
 
 
 class QuarantineWriter(Protocol):
@@ -78,7 +82,7 @@ class FileWriter:
         except OSError as error:
             raise QuarantineDirError(
                 self.asset_key.to_user_string(),
-                f"`{self.path}` cannot be written ({error.strerror})",
+                f"`{cut_start(str(self.path), _MAX_ADDRESS)}` cannot be written ({error.strerror})",
             ) from error
         return str(self.path)
 

@@ -18,6 +18,7 @@ from dagster_dataframely._schema.words import (
     describe_function,
 )
 from dagster_dataframely._settings import Settings
+from dagster_dataframely._text import list_within
 from dagster_dataframely._upstream.dataframely import rule_factories, schema_rule_expressions
 from dagster_dataframely.errors import (
     CheckNameCollisionError,
@@ -29,6 +30,9 @@ from dagster_dataframely.errors import (
     InvalidSeverityError,
     ReservedColumnError,
 )
+
+_MAX_ALLOWED = 160
+"""Characters of a list of columns in an error."""
 
 
 def read_schema(
@@ -79,7 +83,7 @@ def reject_unknown_columns(
 ) -> None:
     """Raise where the argument `redact` names what is no column; its variable may."""
     if unknown := sorted(set(arguments.get("redact") or ()) - set(columns)):
-        allowed = f"columns of {declared}: {', '.join(columns)}"
+        allowed = list_within(_MAX_ALLOWED, f"columns of {declared}: ", list(columns))
         raise InvalidSettingError("redact", unknown, "the argument", allowed)
 
 
