@@ -202,7 +202,7 @@ class InvalidSettingError(_DefinitionError):
 
     def __init__(self, setting: str, value: object, source: str, allowed: str) -> None:
         super().__init__(
-            f"Setting {_code(setting)} is {_short(repr(value))}, from {source}. "
+            f"Setting {_code(setting)} is {_short(repr(value))}, from {printable(source)}. "
             f"Allowed: {printable(allowed)}."
         )
         self.setting = setting
@@ -433,7 +433,10 @@ class StorageDtypeError(_RunError):
     """Columns have dtypes that what the asset is stored in does not give back; nothing was written."""
 
     def __init__(self, asset: str, storage: str, unstorable: Sequence[UnstorableColumn]) -> None:
-        found = [f"{_code(c.column)} ({_short(c.dtype)}): declare {c.instead}" for c in unstorable]
+        found = [
+            f"{_code(c.column)} ({_short(c.dtype)}): declare {printable(c.instead)}"
+            for c in unstorable
+        ]
         head = f"Asset {_code(asset)}: {storage} does not give back "
         super().__init__(_list(head, found, ". Nothing was written.", separator="; "))
         self.asset = asset
@@ -498,7 +501,7 @@ class ManyChecksWarning(UserWarning):
         self.fewer = dict(fewer)
 
     def __str__(self) -> str:
-        said = f"Asset {_code(self.asset)} has {count(self.checks, 'check')}, and each takes a run 5 to 30 ms."
+        said = f"Asset {_code(self.asset)} has {self.checks:,} checks, and each takes a run 5 to 30 ms."
         if not self.fewer:
             return said
         offers = [f"{number:,} with {_code(name)}" for name, number in self.fewer.items()]

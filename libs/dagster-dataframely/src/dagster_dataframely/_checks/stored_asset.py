@@ -8,6 +8,7 @@ import dagster as dg
 import polars as pl
 
 from dagster_dataframely._names import CoercibleToAssetKey
+from dagster_dataframely._text import type_name
 from dagster_dataframely._typing import Frame
 from dagster_dataframely._upstream.io_managers import load_through_bound_manager
 from dagster_dataframely._upstream.steps import partitions_of_asset

@@ -92,15 +92,15 @@ def _facts(name: str, inference: Inference, *, ranges: bool) -> list[str]:
 
 
 def _column_lines(name: str, attribute: str, seen: Observed, facts: list[str]) -> Iterator[str]:
-    indent = " " * 4
+    indent, dtype = " " * 4, printable(str(seen.dtype))
     if not is_nameable(name):
-        yield f"{indent}# Left out, since no schema can declare it: {name!r}, {printable(str(seen.dtype))}."
+        yield f"{indent}# Left out, since no schema can declare it: {name!r}, {dtype}."
         return
     if name.startswith(COLUMN_PREFIX):
         yield f"{indent}# Rename it: dd.asset keeps names that begin with `{COLUMN_PREFIX}`."
     column = _column(seen)
     if "dy.Any()" in str(column):
-        yield f"{indent}# dy.Any stands for what Dataframely has no column for: {printable(str(seen.dtype))}."
+        yield f"{indent}# dy.Any stands for what Dataframely has no column for: {dtype}."
         facts = []
     if attribute != name:
         column = column.with_items(f"alias={_string(name)}")
