@@ -90,6 +90,8 @@ def open_table(path: Path, options: Options) -> Table:
     if not path.is_file():
         problem = "it is a folder" if path.is_dir() else "there is no such file"
         raise UnreadableFileError(str(path), problem)
+    if any("\ud800" <= character <= "\udfff" for character in str(path)):
+        raise UnreadableFileError(str(path), "its path is not UTF-8")
     for suffix, open_kind in KINDS.items():
         if path.name.lower().endswith(suffix):
             if options.table is not None and open_kind is not _open_duckdb:

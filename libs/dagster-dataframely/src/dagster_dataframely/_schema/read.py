@@ -18,7 +18,7 @@ from dagster_dataframely._schema.words import (
     describe_function,
 )
 from dagster_dataframely._settings import Settings
-from dagster_dataframely._text import list_within
+from dagster_dataframely._text import list_within, printable
 from dagster_dataframely._upstream.dataframely import rule_factories, schema_rule_expressions
 from dagster_dataframely.errors import (
     CheckNameCollisionError,
@@ -172,7 +172,7 @@ def _primary_key_rule(columns: Mapping[str, dy.Column]) -> list[Rule]:
             name=PRIMARY_KEY,
             column=None,
             severity="error",
-            constraint=f"primary key: {', '.join(key)}",
+            constraint=f"primary key: {printable(', '.join(key))}",
             expression=pl.struct(key).is_unique(),
         )
     ]
