@@ -1,7 +1,7 @@
+import dataframely as dy
+
 # weather.csv.gz, read with `try_parse_dates=True`: 26,115 rows.
 # Arguments in comments hold for these rows: move them into the parentheses.
-
-import dataframely as dy
 
 
 class Weather(dy.Schema):

@@ -260,6 +260,34 @@ def test_a_name_that_stands_for_nothing_of_its_kind(entry: dict[str, str], messa
     assert f"InvalidReferenceError: {message}\n" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("import sys; sys.exit()", "SystemExit"),
+        ("import sys; sys.exit('no\\nkey')", r"SystemExit: no\nkey"),
+        ("import polars as pl; raise pl.exceptions.PanicException('full')", "PanicException: full"),
+    ],
+    ids=["exit", "exit with a text", "panic"],
+)
+def test_a_module_that_ends_its_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, problem: str
+) -> None:
+    (tmp_path / "ends.py").write_text(body)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(Exception, match="InvalidReferenceError: ") as caught:
+        checks_of(schema_class="ends:Orders")
+    assert f"but importing it raised {problem}. Write `module:Name`" in str(caught.value)
+
+
+def test_an_interrupted_import_stays_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "stopped.py").write_text("raise KeyboardInterrupt")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        checks_of(schema_class="stopped:Orders")
+
+
 def test_the_facts_of_a_reference_are_attributes() -> None:
     error = dd.errors.InvalidReferenceError("shop:Ordrs", "a schema", "it is not", ["shop:Orders"])
     assert (error.reference, error.wanted, error.problem, error.known) == (
@@ -281,10 +309,15 @@ def sandbox() -> Iterator[Sandbox]:
         yield sandbox
 
 
-def test_dagster_names_the_line_of_a_wrong_reference(sandbox: Sandbox) -> None:
+@pytest.mark.parametrize("reference", ["shop:Ordrs", "ends:Orders"])
+def test_dagster_names_the_line_of_a_wrong_reference(
+    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reference: str
+) -> None:
+    (tmp_path / "ends.py").write_text("import sys; sys.exit()")
+    monkeypatch.syspath_prepend(tmp_path)
     path = sandbox.scaffold_component(
         component_cls=DataframelyComponent,
-        scaffold_params={"schema_class": "shop:Ordrs", "asset": "plain"},
+        scaffold_params={"schema_class": reference, "asset": "plain"},
     )
     with (
         pytest.raises(Exception, match=r"defs\.yaml") as caught,

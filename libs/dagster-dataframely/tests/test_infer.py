@@ -5,9 +5,11 @@ import dataclasses
 import datetime as dt
 import functools
 import gzip
+import io
 import re
 import runpy
 import sys
+import tokenize
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -35,6 +37,7 @@ ORDERS = pl.DataFrame(
 )
 """A key, a name that is a keyword, a null and a NaN."""
 
+IMPORT = "import dataframely as dy\n\n"
 HEAD = "# Arguments in comments hold for these rows: move them into the parentheses.\n"
 NO_KEY = "# No column and no pair of columns is a key, without nulls and duplicates.\n"
 FACT = r"((?:primary_key|unique|min|max)=.*)"
@@ -119,10 +122,8 @@ def with_rules(source: str) -> str:
 
 def test_a_parquet_file(tmp_path: Path, printed: Run) -> None:
     assert printed(written(ORDERS, tmp_path / "raw-orders_2026.parquet")) == (
-        f"# raw-orders_2026.parquet: 3 rows.\n{HEAD}"
+        f"{IMPORT}# raw-orders_2026.parquet: 3 rows.\n{HEAD}"
         """
-import dataframely as dy
-
 
 class RawOrders2026(dy.Schema):
     order_id = dy.Int64()  # primary_key=True, min=1, max=3
@@ -135,10 +136,8 @@ class RawOrders2026(dy.Schema):
 def test_a_csv_file(tmp_path: Path, printed: Run) -> None:
     path = tmp_path / "2026.csv"
     path.write_text("id,day,note\n1,2026-01-05,NA\n2,2026-01-05,late\n")
-    text = f"# 2026.csv, read with `try_parse_dates=True`: 2 rows.\n{HEAD}"
+    text = f"{IMPORT}# 2026.csv, read with `try_parse_dates=True`: 2 rows.\n{HEAD}"
     text += """
-import dataframely as dy
-
 
 class Table2026(dy.Schema):
     id = dy.Int64()  # primary_key=True, min=1, max=2
@@ -176,6 +175,53 @@ def test_dtypes_of_a_csv_file_fit_every_row(
     assert isinstance(schema_of(printed(path, "--rows", 5)).columns()["a"], dy.Int64)
 
 
+@pytest.mark.parametrize(
+    ("values", "column"),
+    [
+        (["1", "2"], dy.Int64),
+        (['"1"', '"2"'], dy.Int64),
+        (["1", "2.5"], dy.Float64),
+        (["true", "false"], dy.Bool),
+        (["2026-01-05", "2026-01-06"], dy.Date),
+        (["2026-01-05T09:30:00", "2026-01-05T09:30:01"], dy.Datetime),
+        (["2026-01-05T09:30:00Z", "2026-01-05T09:30:01Z"], dy.Datetime),
+        (["09:30:00", "09:30:01"], dy.Time),
+        (["a", "1"], dy.String),
+        (["NA", "1"], dy.Int64),
+        (["", ""], dy.String),
+    ],
+    ids=str,
+)
+def test_a_column_of_a_csv_file_may_begin_empty(
+    tmp_path: Path,
+    printed: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    values: list[str],
+    column: type[dy.Column],
+) -> None:
+    monkeypatch.setattr(_files, "_DTYPE_ROWS", 10)
+    monkeypatch.setattr(_files, "BATCH_ROWS", 3)
+    path = tmp_path / "sparse.csv"
+    late = "".join(f"1,{value}\n" for value in values)
+    path.write_text(f"id,v\n{'1,\n' * 15}{late}{'1,\n' * 15}{late * 10}")
+    found = schema_of(printed(path, "--null", "NA")).columns()["v"]
+    whole = pl.read_csv(path, try_parse_dates=True, infer_schema_length=None, null_values="NA")
+    assert (type(found), found.dtype, found.nullable) == (column, whole["v"].dtype, True)
+
+
+def test_later_values_widen_the_dtype_of_a_column_that_begins_empty(
+    tmp_path: Path, printed: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_files, "_DTYPE_ROWS", 2)
+    path = tmp_path / "sparse.csv"
+    path.write_text(f"a,b,*\n{',,\n' * 5}{'1,1,1\n' * 5}2.5,x,1\n")
+    columns = schema_of(printed(path)).columns()
+    assert {name: type(column) for name, column in columns.items()} == {
+        "a": dy.Float64,
+        "b": dy.String,
+    }
+
+
 @pytest.mark.parametrize("name", ["day[1]", "day*", "day?"])
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".csv.gz"])
 def test_a_file_whose_name_could_be_a_pattern(
@@ -193,7 +239,7 @@ def test_a_file_whose_name_could_be_a_pattern(
 
 def test_only_the_first_rows(tmp_path: Path, printed: Run) -> None:
     source = printed(written(ORDERS, tmp_path / "orders.parquet"), "--rows", 1)
-    assert source.startswith("# orders.parquet: 1 row.\n")
+    assert source.startswith(f"{IMPORT}# orders.parquet: 1 row.\n")
     assert "class_ = dy.String(alias=" in source
 
 
@@ -234,6 +280,7 @@ def test_a_name_for_the_class(tmp_path: Path, printed: Run) -> None:
         ["--name", "a b"],
         ["--name", "class"],
         ["--name", "dy"],
+        ["--name", "__debug__"],
         ["--rows", "-1"],
         ["--rows", "x"],
         ["--separator", "||"],
@@ -271,14 +318,14 @@ def test_an_interrupted_command_ends_without_a_traceback(
 def test_progress_goes_to_stderr(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = written(pl.DataFrame({"id": [1, 2, 3]}), tmp_path / "x.parquet")
+    path = written(pl.DataFrame({"i\nd": [1, 2, 3]}), tmp_path / "x.parquet")
     command.main(["infer", str(path)])
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(command, "_SECONDS_BETWEEN_LINES", 0)
     command.main(["infer", str(path)])
     assert capsys.readouterr().err.splitlines() == [
         "Looked at 3 of 3 rows.",
-        "Comparing 3 values of id.",
+        r"Comparing 3 values of i\nd.",
     ]
 
 
@@ -288,6 +335,12 @@ def test_progress_goes_to_stderr(
 def test_a_missing_file(tmp_path: Path, refused: Run) -> None:
     path = tmp_path / "x.parquet"
     assert refused(path).endswith("x.parquet cannot be read: there is no such file.")
+
+
+def test_a_path_that_is_not_utf8(tmp_path: Path, refused: Run) -> None:
+    path = tmp_path / "\udcff.csv"
+    path.write_text("a\n1\n")
+    assert refused(path).endswith(r"\udcff.csv cannot be read: its path is not UTF-8.")
 
 
 def test_a_folder(tmp_path: Path, refused: Run) -> None:
@@ -357,10 +410,8 @@ def warehouse(tmp_path: Path) -> Path:
 def test_a_duckdb_table(warehouse: Path, printed: Run) -> None:
     source = printed(warehouse, "--table", "raw.orders")
     assert source == (
-        f"# raw.orders of shop.duckdb: 250,000 rows.\n{HEAD}"
+        f"{IMPORT}# raw.orders of shop.duckdb: 250,000 rows.\n{HEAD}"
         """
-import dataframely as dy
-
 
 class Orders(dy.Schema):
     # Left out, since Polars cannot read it: span, INTERVAL.
@@ -411,6 +462,19 @@ def test_a_duckdb_table_that_is_not_there(
 
 
 @duckdb
+def test_the_tables_of_a_database_are_named_in_full(tmp_path: Path, refused: Run) -> None:
+    from duckdb import connect
+
+    path = tmp_path / "shop.duckdb"
+    names = ["a\nb" * 40, *"cdefghi"]
+    with connect(str(path)) as connection:
+        for name in names:
+            connection.execute(f'create table "{name}" (id integer)')
+    shown = "a\\nb" * 40
+    assert refused(path).endswith(f"one of its tables: `main.{shown}` and 7 more.")
+
+
+@duckdb
 def test_a_file_that_is_no_database(tmp_path: Path, refused: Run) -> None:
     path = tmp_path / "x.duckdb"
     path.write_text("no database" * 1000)
@@ -424,9 +488,7 @@ def test_duckdb_is_named_where_it_is_missing(
     monkeypatch.setitem(sys.modules, "duckdb", None)
     path = tmp_path / "x.duckdb"
     path.touch()
-    assert refused(path).endswith(
-        "`duckdb` is missing, run `pip install dagster-dataframely[duckdb]`."
-    )
+    assert refused(path).endswith("`duckdb` is missing: install duckdb and pyarrow.")
 
 
 def test_a_file_other_than_duckdb_has_no_table(tmp_path: Path, refused: Run) -> None:
@@ -616,7 +678,7 @@ def test_nanoseconds_are_rounded_outwards() -> None:
 
 
 def test_a_table_without_rows() -> None:
-    assert source_of(ORDERS.clear()).splitlines()[:2] == [
+    assert source_of(ORDERS.clear()).splitlines()[2:4] == [
         "# x: 0 rows.",
         "# Without rows nothing is known of nulls, keys and ranges.",
     ]
@@ -712,10 +774,16 @@ def test_the_schema_of_the_examples_is_found_again() -> None:
     assert {name: column.dtype for name, column in found.items()} == dtypes
 
 
+HOSTILE = (
+    *("coding: x", "coding=utf7 +AAo-import os+ADs-os.abort()+AAo-", "# -*- coding: latin-1 -*-"),
+    *("\n\nimport os", "\r#", '"""', "\\", '"], x=[', "\x1b[2J", "\u2028x", "\u202ex", "\x0cx"),
+)
+"""Names that are code, an encoding, the end of a text or of a line."""
+
 NAMES = st.text(max_size=12) | st.sampled_from(
     (
         *("class", "dy", "dy_x", "__x", "filter", "datetime", "a b", "a_b", "a.b", "x" * 70),
-        *('"', "\n", "*", "^a$", "^.*$"),
+        *('"', "\n", "*", "^a$", "^.*$", *HOSTILE),
     )
 )
 
@@ -735,3 +803,62 @@ def test_the_table_satisfies_what_is_printed(frame: pl.DataFrame, names: list[st
     assert schema.column_names() == declared
     schema.validate(named.select(declared))
     schema_of(with_rules(source)).validate(named.select(declared))
+
+
+def imported(source: str) -> dict[str, tuple[type[dy.Column], Any]]:
+    """The columns of a printed module that Python imports as it does a file."""
+    lines = io.BytesIO(source.encode())
+    assert tokenize.detect_encoding(lines.readline)[0] == "utf-8"
+    code = compile(source.encode(), "printed.py", "exec")
+    names: dict[str, Any] = {}
+    exec(code, names)
+    (schema,) = (found for name, found in names.items() if name not in ("__builtins__", "dy"))
+    columns = schema.columns()
+    return {name: (type(column), column.dtype) for name, column in columns.items()}
+
+
+FILE_NAMES = NAMES.filter(lambda name: not set(name) & set("/\0") and len(name) <= 60)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    folder=FILE_NAMES,
+    file=FILE_NAMES,
+    column=NAMES.filter(is_nameable),
+    categories=st.lists(NAMES, min_size=1, max_size=3, unique=True),
+)
+def test_no_name_in_a_file_is_code(
+    tmp_path: Path, printed: Run, folder: str, file: str, column: str, categories: list[str]
+) -> None:
+    path = tmp_path / f"in {folder}" / f"{file}.parquet"
+    path.parent.mkdir(exist_ok=True)
+    dtype = pl.Enum(categories)
+    written(pl.DataFrame({column: categories}, schema={column: dtype}), path)
+    assert imported(printed(path)) == {column: (dy.Enum, dtype)}
+    assert imported(printed(path, "--name", "S")) == {column: (dy.Enum, dtype)}
+
+
+@duckdb
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    schema=NAMES.filter(is_nameable),
+    table=NAMES.filter(is_nameable),
+    column=NAMES.filter(is_nameable),
+    left_out=NAMES.filter(is_nameable),
+)
+def test_no_name_in_a_database_is_code(
+    tmp_path: Path, printed: Run, schema: str, table: str, column: str, left_out: str
+) -> None:
+    from duckdb import connect
+
+    path = tmp_path / "shop.duckdb"
+    path.unlink(missing_ok=True)
+    schema, table, column, left_out = (
+        name.replace('"', '""') for name in (schema, f"t{table}", f"c{column}", f"d{left_out}")
+    )
+    with connect(str(path)) as connection:
+        connection.execute(
+            f'create schema "s{schema}"; create table "s{schema}"."{table}" '
+            f'("{column}" integer, "{left_out}" union("{column}" integer))'
+        )
+    assert imported(printed(path)) == {column.replace('""', '"'): (dy.Int32, pl.Int32())}

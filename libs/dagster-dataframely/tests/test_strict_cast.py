@@ -202,7 +202,7 @@ def test_every_failure_is_reported_at_once_in_the_schemas_order() -> None:
         "No strict cast to `Trips`: `id` (Float64 to Int32): 1 value would change, such as "
         f"1.5; `vehicle` (String to {enum}): 1 value would change, such as ship; "
         "`rider` (Int64 to Int8): 1 value would change, such as redacted; `note`: it is "
-        "missing. Mend the frame."
+        "missing. Fix the frame."
     )
 
 

@@ -64,8 +64,8 @@ def _infer(parsed: argparse.Namespace) -> str:
 
 
 def _class_name(text: str) -> str:
-    if not text.isidentifier() or keyword.iskeyword(text) or text == "dy":
-        message = f"{text!r} is no name for a class"
+    if not text.isidentifier() or keyword.iskeyword(text) or text in ("dy", "__debug__"):
+        message = f"{text!r} cannot be the name of a class"
         raise argparse.ArgumentTypeError(message)
     return text
 
@@ -80,14 +80,14 @@ def _derive_class_name(name: str) -> str:
 
 def _count(text: str) -> int:
     if not text.isascii() or not text.isdecimal():
-        message = f"{text!r} is no whole number, 0 or more"
+        message = f"{text!r} is not a whole number, 0 or more"
         raise argparse.ArgumentTypeError(message)
     return int(text)
 
 
 def _separator(text: str) -> str:
     if len(text.encode()) != 1:
-        message = f"{text!r} is no single ASCII character"
+        message = f"{text!r} is not a single ASCII character"
         raise argparse.ArgumentTypeError(message)
     return text
 

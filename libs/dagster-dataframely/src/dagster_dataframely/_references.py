@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import dagster as dg
 import dataframely as dy
+import polars as pl
 
 from dagster_dataframely.errors import InvalidReferenceError
 
@@ -42,8 +43,8 @@ def import_reference(reference: str, kind: Kind) -> object:
     """
     try:
         found: object = pkgutil.resolve_name(reference)
-    except Exception as error:
-        problem = f"importing it raised {type(error).__name__}: {error}"
+    except (Exception, SystemExit, pl.exceptions.PanicException) as error:
+        problem = f"importing it raised {type(error).__name__}: {error}".removesuffix(": ")
         raise InvalidReferenceError(
             reference, kind.words, problem, _known(reference, kind)
         ) from error

@@ -1,5 +1,7 @@
 """Put names and numbers into words for people to read."""
 
+from collections.abc import Sequence
+
 
 def count(number: int, noun: str) -> str:
     """`1 row`, `2,000 rows`."""
@@ -9,6 +11,37 @@ def count(number: int, noun: str) -> str:
 def cut(text: str, length: int) -> str:
     """The beginning of a text, in at most `length` characters."""
     return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def cut_start(text: str, length: int) -> str:
+    """The end of a text, in at most `length` characters."""
+    return text if len(text) <= length else f"…{text[1 - length :]}"
+
+
+def list_within(
+    length: int, head: str, parts: Sequence[str], tail: str = "", separator: str = ", "
+) -> str:
+    """A text with a list of at most five parts, fewer where it would get longer than `length`.
+
+    No part is cut, and the first one is always shown.
+    """
+
+    def text(shown: int) -> str:
+        hidden = len(parts) - shown
+        more = f" and {hidden:,} more" if hidden else ""
+        return f"{head}{separator.join(parts[:shown])}{more}{tail}"
+
+    shown = min(len(parts), 5)
+    while shown > 1 and len(text(shown)) > length:
+        shown -= 1
+    return text(shown)
+
+
+def type_name(value: object) -> str:
+    """The type of a value as a user imports it: `pandas.DataFrame`, `list`."""
+    kind = type(value)
+    root = kind.__module__.partition(".")[0]
+    return kind.__qualname__ if root == "builtins" else f"{root}.{kind.__qualname__}"
 
 
 def printable(text: str) -> str:

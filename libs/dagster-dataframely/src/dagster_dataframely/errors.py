@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import dagster as dg
 
+from dagster_dataframely._text import count, cut, cut_start, list_within, printable
+
 __all__ = [
     "AssetReadError",
     "CastFailure",
@@ -48,8 +50,8 @@ __all__ = [
 ]
 
 _MAX_MESSAGE = 300
-_MAX_PARTS = 5
-_MAX_NAME = 40
+_MAX_VALUE = 40
+_MAX_DTYPE = 25
 _MAX_TEXT = 80
 
 
@@ -148,7 +150,7 @@ class CollectionNotSupportedError(_DefinitionError):
     """A `dataframely.Collection` was given where one schema is needed."""
 
     def __init__(self, collection: type) -> None:
-        name = _cut(collection.__name__, _MAX_NAME)
+        name = printable(collection.__name__)
         super().__init__(
             f"`{name}` is a `dataframely.Collection`, and an asset is one table. Declare its members "
             f"together: `@dd.collection_asset({name})`."
@@ -174,7 +176,7 @@ class InvalidArgumentError(_DefinitionError):
     """An argument that the decorator decides itself, or two arguments that contradict each other."""
 
     def __init__(self, argument: str, reason: str) -> None:
-        super().__init__(f"{_code(argument)} cannot be used here: {_cut(reason, 2 * _MAX_TEXT)}")
+        super().__init__(f"{_code(argument)} cannot be used here: {printable(reason)}")
         self.argument = argument
 
 
@@ -185,8 +187,8 @@ class InvalidReferenceError(_DefinitionError):
         self, reference: str, wanted: str, problem: str, known: Sequence[str] = ()
     ) -> None:
         head = (
-            f"{_code(reference)} has to name {_cut(wanted, _MAX_NAME)}, "
-            f"but {_cut(problem, _MAX_TEXT + _MAX_NAME)}. "
+            f"{_code(reference)} has to name {wanted}, "
+            f"but {_short(problem, _MAX_TEXT + _MAX_VALUE)}. "
         )
         message = f"{head}Write `module:Name`, with a module that this project can import."
         if known:
@@ -208,8 +210,7 @@ class InvalidRuleError(_DefinitionError):
 
     def __init__(self, schema: str, rule: str, reason: str, fix: str) -> None:
         super().__init__(
-            f"Rule {_code(rule)} of {_code(schema)} {_cut(reason, _MAX_TEXT)}. "
-            f"{_cut(fix, _MAX_TEXT)}"
+            f"Rule {_code(rule)} of {_code(schema)} {printable(reason)}. {printable(fix)}"
         )
         self.schema = schema
         self.rule = rule
@@ -220,8 +221,8 @@ class InvalidSettingError(_DefinitionError):
 
     def __init__(self, setting: str, value: object, source: str, allowed: str) -> None:
         super().__init__(
-            f"Setting {_code(setting)} is {_cut(repr(value), _MAX_NAME)}, from "
-            f"{_cut(source, _MAX_NAME)}. Allowed: {_cut(allowed, _MAX_TEXT)}."
+            f"Setting {_code(setting)} is {_short(repr(value))}, from {printable(source)}. "
+            f"Allowed: {printable(allowed)}."
         )
         self.setting = setting
         self.value = value
@@ -235,7 +236,7 @@ class InvalidSeverityError(_DefinitionError):
     def __init__(self, schema: str, rule: str, severity: object, rules: Sequence[str]) -> None:
         head = f"Severity for {_code(rule)} of schema {_code(schema)}: "
         if rule in rules:
-            found = _cut(repr(severity), _MAX_NAME)
+            found = _short(repr(severity))
             message = f"{head}{found} is no severity; use `error` or `warn`."
         else:
             known = [_code(name) for name in rules]
@@ -304,17 +305,11 @@ class ColumnSchemaError(_RunError):
         stored: bool = False,
     ) -> None:
         found = [
-            f"{_code(m.column)} is {_cut(m.found or 'missing', _MAX_NAME)}, "
-            f"declared {_cut(m.expected, _MAX_NAME)}"
+            f"{_code(m.column)} is {_short(m.found or 'missing')}, declared {_short(m.expected)}"
             for m in mismatches
         ]
-        fix = (
-            "Build the checks with `cast=True`."
-            if stored
-            else f"Return `dd.strict_cast({_cut(schema, _MAX_NAME)}, frame)`."
-        )
-        if advice is not None:
-            fix = advice
+        cast = f"Return `dd.strict_cast({printable(schema)}, frame)`."
+        fix = advice or ("Build the checks with `cast=True`." if stored else cast)
         head = f"Asset {_code(asset)}: not the columns of schema {_code(schema)}: "
         super().__init__(_list(head, found, f". {fix}", separator="; "))
         self.asset = asset
@@ -343,13 +338,13 @@ class ValidationAbortError(_RunError):
         address: str | None = None,
     ) -> None:
         parts = [_code(rule) for rule in table_rules]
-        found = f"the table of {_rows(rows - error_rows)} failed error rules: "
+        found = f"the table of {count(rows - error_rows, 'row')} failed error rules: "
         tail = ". Nothing was written; the last table stays."
         if address is not None:
             tail = f". No table was written; the last one stays. Error rows: {_end_of(address)}"
         elif error_rows:
             parts = [*_counts(counts), *(f"{part} (the whole table)" for part in parts)]
-            found = f"{_rows(error_rows)} of {rows:,} failed error rules: "
+            found = f"{count(error_rows, 'row')} of {rows:,} failed error rules: "
             tail += " `quarantine=True` would set these rows aside and write the others."
         super().__init__(_list(f"Asset {_code(asset)}: {found}", parts, tail))
         self.asset = asset
@@ -385,7 +380,7 @@ class RuleEvaluationError(_RunError):
     def __init__(self, schema: str, rule: str, problem: str) -> None:
         super().__init__(
             f"Rule {_code(rule)} of {_code(schema)} cannot be evaluated: "
-            f"{_cut(problem, 2 * _MAX_TEXT)}. Nothing was written."
+            f"{_short(problem, _MAX_TEXT)}. Nothing was written."
         )
         self.schema = schema
         self.rule = rule
@@ -403,8 +398,8 @@ class ReturnValueError(_RunError):
         allowed: str = "a Polars frame, a `dg.MaterializeResult` with one as its `value`",
     ) -> None:
         super().__init__(
-            f"Asset {_code(asset)} returned {_cut(found, _MAX_TEXT)}. Allowed: "
-            f"{_cut(allowed, _MAX_TEXT)}, or `None` to skip. {_cut(fix, _MAX_NAME)}".rstrip()
+            f"Asset {_code(asset)} returned {printable(found)}. Allowed: "
+            f"{printable(allowed)}, or `None` to skip. {printable(fix)}".rstrip()
         )
         self.asset = asset
         self.found = found
@@ -428,7 +423,7 @@ class QuarantineDirError(_RunError):
 
     def __init__(self, asset: str, reason: str) -> None:
         super().__init__(
-            f"Asset {_code(asset)}, called directly, has error rows: {_cut(reason, _MAX_TEXT)}. Set "
+            f"Asset {_code(asset)}, called directly, has error rows: {printable(reason)}. Set "
             "`DAGSTER_DATAFRAMELY_QUARANTINE_DIR` to a directory, or use `dd.testing.invoke`."
         )
         self.asset = asset
@@ -451,12 +446,12 @@ class StrictCastError(_RunError):
     def __init__(self, schema: str, failures: Sequence[CastFailure]) -> None:
         found = [
             f"{_code(f.column)}"
-            f"{'' if f.found is None else _cut(f' ({f.found} to {f.expected})', _MAX_TEXT)}: "
-            f"{_cut(f.reason, _MAX_TEXT)}"
+            f"{'' if f.found is None else _short(f' ({f.found} to {f.expected})', _MAX_TEXT)}: "
+            f"{printable(f.reason)}"
             for f in failures
         ]
         head = f"No strict cast to {_code(schema)}: "
-        super().__init__(_list(head, found, ". Mend the frame.", separator="; "))
+        super().__init__(_list(head, found, ". Fix the frame.", separator="; "))
         self.schema = schema
         self.failures = tuple(failures)
         self.columns = tuple(f.column for f in failures)
@@ -467,10 +462,10 @@ class StorageDtypeError(_RunError):
 
     def __init__(self, asset: str, storage: str, unstorable: Sequence[UnstorableColumn]) -> None:
         found = [
-            f"{_code(c.column)} ({_cut(c.dtype, _MAX_NAME)}): declare {_cut(c.instead, _MAX_NAME)}"
+            f"{_code(c.column)} ({_short(c.dtype)}): declare {printable(c.instead)}"
             for c in unstorable
         ]
-        head = f"Asset {_code(asset)}: {_cut(storage, _MAX_NAME)} does not give back "
+        head = f"Asset {_code(asset)}: {storage} does not give back "
         tail = '. Nothing was written; `unstorable="warn"` would.'
         super().__init__(_list(head, found, tail, separator="; "))
         self.asset = asset
@@ -485,9 +480,10 @@ class StoredTableError(_RunError):
     def __init__(
         self, asset: str, table: str, columns: Sequence[StoredColumn], way_out: str
     ) -> None:
+        where = cut_start(printable(table), _MAX_DTYPE)
         super().__init__(
             _list(
-                f"Asset {_code(asset)}: its stored table {_end_of(table)} differs: ",
+                f"Asset {_code(asset)}, stored as {where}: ",
                 [_difference(column) for column in columns],
                 f". Nothing was written. {way_out}.",
                 separator="; ",
@@ -507,10 +503,9 @@ class QuarantineColumnsError(_RunError):
     ) -> None:
         super().__init__(
             _list(
-                f"Asset {_code(asset)}: the table of {_code(quarantine_key)} has other columns: ",
+                f"Asset {_code(asset)}: its stored quarantine {_code(quarantine_key)} differs: ",
                 [_difference(StoredColumn(*column[:3])) for column in differences],
-                ". Nothing was written. Drop the table, or declare "
-                '`quarantine_layout="list"`, which has no column for a rule.',
+                '. Nothing was written. Drop it, or declare `quarantine_layout="list"`.',
                 separator="; ",
             )
         )
@@ -525,12 +520,11 @@ class QuarantineAddressError(_RunError):
     """Error rows would be written over something that is not a quarantine; nothing was written."""
 
     def __init__(self, asset: str, quarantine_key: str, manager: str, address: str) -> None:
-        where = f" ({_end_of(address)})" if address else ""
+        where = f" ({cut_start(printable(address), _MAX_VALUE)})" if address else ""
         super().__init__(
-            f"Asset {_code(asset)}: {_cut(manager, _MAX_NAME)} would write its quarantine "
-            f"{_code(quarantine_key)} over its table, or over something else{where}. Set "
-            "`quarantine_io_manager_key`, or use an IO manager that addresses by asset key. Nothing "
-            "was written."
+            f"Asset {_code(asset)}: {printable(manager)} would write quarantine "
+            f"{_code(quarantine_key)} over the table or something else{where}. Nothing was written. "
+            "Set `quarantine_io_manager_key`, or address by asset key."
         )
         self.asset = asset
         self.quarantine_key = quarantine_key
@@ -543,9 +537,9 @@ class QuarantineReadError(_RunError):
 
     def __init__(self, asset: str, quarantine_key: str, manager: str, problem: str) -> None:
         super().__init__(
-            f"Asset {_code(asset)}: {_cut(manager, _MAX_NAME)} cannot read the quarantine "
-            f"{_code(quarantine_key)}, which this run would replace: {_cut(problem, _MAX_TEXT)}. "
-            "Remove what is stored, or set `quarantine_io_manager_key`. Nothing was written."
+            f"Asset {_code(asset)}: {printable(manager)} cannot read {_code(quarantine_key)}: "
+            f"{_short(problem, _MAX_TEXT)}. Nothing was written. Remove it, or set "
+            "`quarantine_io_manager_key`."
         )
         self.asset = asset
         self.quarantine_key = quarantine_key
@@ -569,7 +563,7 @@ class UnreadableFileError(DagsterDataframelyError):
     """A file that `python -m dagster_dataframely infer` cannot look at."""
 
     def __init__(self, file: str, reason: str) -> None:
-        super().__init__(f"{_end_of(file)} cannot be read: {_cut(reason, 2 * _MAX_TEXT)}.")
+        super().__init__(f"{_end_of(file)} cannot be read: {printable(reason)}.")
         self.file = file
         self.reason = reason
 
@@ -588,57 +582,37 @@ class ManyChecksWarning(UserWarning):
         said = f"Asset {_code(self.asset)} has {self.checks:,} checks, and each takes a run 5 to 30 ms."
         if not self.fewer:
             return said
-        offers = [f"{count:,} with {_code(name)}" for name, count in self.fewer.items()]
+        offers = [f"{number:,} with {_code(name)}" for name, number in self.fewer.items()]
         return f"{said} `check_granularity` makes fewer: {', '.join(offers)}."
 
 
-def type_name(value: object) -> str:
-    """The type of a value as a user imports it: `pandas.DataFrame`, `list`."""
-    kind = type(value)
-    root = kind.__module__.partition(".")[0]
-    return kind.__qualname__ if root == "builtins" else f"{root}.{kind.__qualname__}"
-
-
 def _difference(column: StoredColumn) -> str:
-    fix = f" ({column.fix})" if column.fix else ""
+    fix = f" ({printable(column.fix)})" if column.fix else ""
     if column.stored is None:
         return f"{_code(column.column)} is missing there{fix}"
-    stored = f"{_code(column.column)} is {_cut(column.stored, _MAX_NAME)}"
+    stored = f"{_code(column.column)} is {_short(column.stored, _MAX_DTYPE)}"
     if column.declared is None:
         return f"{stored} there and not declared{fix}"
-    return f"{stored} there, declared {_cut(column.declared, _MAX_NAME)}{fix}"
+    return f"{stored} there, declared {_short(column.declared, _MAX_DTYPE)}{fix}"
 
 
 def _code(name: str) -> str:
-    return f"`{_cut(name, _MAX_NAME)}`"
+    """A name as it has to be typed: never cut."""
+    return f"`{printable(name)}`"
 
 
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else f"{text[: length - 1]}…"
+def _short(text: str, length: int = _MAX_VALUE) -> str:
+    return cut(printable(text), length)
 
 
 def _end_of(address: str) -> str:
     """The end of an address, which tells more than its beginning."""
-    return address if len(address) <= _MAX_TEXT else f"…{address[1 - _MAX_TEXT :]}"
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} row" if count == 1 else f"{count:,} rows"
+    return cut_start(printable(address), _MAX_TEXT)
 
 
 def _counts(counts: Mapping[str, int]) -> list[str]:
-    return [f"{_code(rule)} ({count:,})" for rule, count in counts.items()]
+    return [f"{_code(rule)} ({number:,})" for rule, number in counts.items()]
 
 
 def _list(head: str, parts: Sequence[str], tail: str, separator: str = ", ") -> str:
-    """A message with a list in it: five parts at most, fewer where it would get too long."""
-
-    def message(shown: int) -> str:
-        hidden = len(parts) - shown
-        more = f" and {hidden} more" if hidden else ""
-        return f"{head}{separator.join(parts[:shown])}{more}{tail}"
-
-    shown = min(len(parts), _MAX_PARTS)
-    while shown > 1 and len(message(shown)) > _MAX_MESSAGE:
-        shown -= 1
-    return message(shown)
+    return list_within(_MAX_MESSAGE, head, parts, tail, separator)

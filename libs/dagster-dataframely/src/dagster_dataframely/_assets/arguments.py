@@ -11,6 +11,7 @@ from dagster_dataframely import _names
 from dagster_dataframely._schema.declaration import Declaration
 from dagster_dataframely._schema.table_schema import table_schema
 from dagster_dataframely._settings import QuarantineLayout, Settings
+from dagster_dataframely._text import cut
 from dagster_dataframely.errors import InvalidArgumentError
 
 HIDDEN = {"auto_materialize_policy", "compute_kind", "legacy_freshness_policy", "non_argument_deps"}
@@ -27,7 +28,9 @@ def one_switch(quarantine: bool | None, filter_: bool | None = None) -> bool:
     """Whether error rows are set aside: two words, either of which says so."""
     for name, value in (("quarantine", quarantine), ("filter", filter_)):
         if value is not None and not isinstance(value, bool):
-            raise InvalidArgumentError(name, f"it is `True` or `False`, not {value!r}.")
+            raise InvalidArgumentError(
+                name, f"it is `True` or `False`, not {cut(repr(value), 40)}."
+            )
     if None not in (quarantine, filter_) and quarantine != filter_:
         raise InvalidArgumentError(
             "filter", "it is another word for `quarantine`, and the two differ. Give one of them."

@@ -13,6 +13,7 @@ from dagster_dataframely._schema.cast import cast_advice
 from dagster_dataframely._schema.read import read_schema
 from dagster_dataframely._schema.rules import SchemaRules
 from dagster_dataframely._settings import Settings
+from dagster_dataframely._text import printable
 from dagster_dataframely._upstream.steps import get_type_hints
 from dagster_dataframely.errors import ColumnMismatch
 
@@ -158,7 +159,8 @@ def _build_type(
             problem = next(
                 (f"partition `{k}`: {text}" for k, text in problems.items() if text), None
             )
-        return dg.TypeCheck(success=problem is None, description=problem)
+        description = None if problem is None else printable(problem)
+        return dg.TypeCheck(success=problem is None, description=description)
 
     kind = "Lazy" if frame_type is pl.LazyFrame else ""
     # A key and no name: names have to be unique in a code location (1.13), and each asset that reads

@@ -8,10 +8,11 @@ import dagster as dg
 import polars as pl
 
 from dagster_dataframely._names import CoercibleToAssetKey
+from dagster_dataframely._text import type_name
 from dagster_dataframely._typing import Frame
 from dagster_dataframely._upstream.io_managers import load_through_bound_manager
 from dagster_dataframely._upstream.steps import partitions_of_asset
-from dagster_dataframely.errors import AssetReadError, InvalidArgumentError, type_name
+from dagster_dataframely.errors import AssetReadError, InvalidArgumentError
 
 CheckableAsset = dg.AssetsDefinition | dg.AssetSpec | CoercibleToAssetKey
 """An asset whose table is stored somewhere, whoever makes it."""

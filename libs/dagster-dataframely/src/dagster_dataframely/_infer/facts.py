@@ -4,7 +4,7 @@ import datetime as dt
 import inspect
 import itertools
 import zoneinfo
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,8 @@ import polars as pl
 
 from dagster_dataframely._infer.files import Table
 from dagster_dataframely._names import is_nameable
+from dagster_dataframely._text import count, printable
+from dagster_dataframely._typing import Log
 
 ROWS_IN_MEMORY = 1_000_000
 """Up to how many rows are compared by their values."""
@@ -50,9 +52,6 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 _DAY = dt.timedelta(days=1)
-
-
-Log = Callable[[str], None]
 
 
 Key = tuple[str, ...]
@@ -132,7 +131,7 @@ def infer(table: Table, log: Log) -> Inference:
             columns[values.name].see(values)
         keys = _still_unique(batch, keys)
         seen_rows += batch.height
-        log(f"Looked at {seen_rows:,} of {table.rows:,} rows.")
+        log(f"Looked at {seen_rows:,} of {count(table.rows, 'row')}.")
     complete = [name for name in may_be_key if not columns[name].nullable]
     singles = [key for key in keys if key[0] in complete]
     found = _find_keys(table, singles, complete, log) if table.rows > 1 else []
@@ -150,7 +149,7 @@ def _find_keys(table: Table, singles: list[Key], complete: list[str], log: Log) 
     pairs: list[Key] = list(itertools.combinations(complete, 2))
     if found or not pairs:
         return found
-    log(f"Trying {len(pairs):,} pairs of columns as a key.")
+    log(f"Trying {count(len(pairs), 'pair')} of columns as a key.")
     for batch in table.batches(complete):
         pairs = _still_unique(batch, _still_unique(batch.head(_FIRST_ROWS), pairs))
         if not pairs:
@@ -164,7 +163,7 @@ def _still_unique(batch: pl.DataFrame, keys: list[Key]) -> list[Key]:
 
 def _is_unique(table: Table, key: Key, log: Log) -> bool:
     """Whether no two rows of the table have the same values."""
-    log(f"Comparing {table.rows:,} values of {', '.join(key)}.")
+    log(f"Comparing {count(table.rows, 'value')} of {printable(', '.join(key))}.")
     if table.rows <= ROWS_IN_MEMORY:
         return not _have_duplicates(table.batches(key))
     # Equal values hash alike; others hardly ever do, so that few rows are compared by their values.

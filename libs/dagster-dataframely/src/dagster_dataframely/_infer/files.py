@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import Any, Protocol
 import polars as pl
 
 from dagster_dataframely._names import is_nameable
+from dagster_dataframely._text import count, cut, list_within
 from dagster_dataframely.errors import UnreadableFileError
 
 BATCH_ROWS = 100_000
@@ -20,6 +22,10 @@ BATCH_ROWS = 100_000
 
 _DTYPE_ROWS = 10_000
 """How many rows of a CSV file tell its dtypes at first."""
+
+
+_MAX_REASON = 160
+"""Characters of an error that Polars, DuckDB or the system raises, and of a list of tables."""
 
 
 _MEMORY = "1GB"
@@ -84,6 +90,8 @@ def open_table(path: Path, options: Options) -> Table:
     if not path.is_file():
         problem = "it is a folder" if path.is_dir() else "there is no such file"
         raise UnreadableFileError(str(path), problem)
+    if any("\ud800" <= character <= "\udfff" for character in str(path)):
+        raise UnreadableFileError(str(path), "its path is not UTF-8")
     for suffix, open_kind in KINDS.items():
         if path.name.lower().endswith(suffix):
             if options.table is not None and open_kind is not _open_duckdb:
@@ -114,11 +122,34 @@ def _open_csv(path: Path, options: Options) -> Table:
         glob=False,
     )
     # `infer_schema_length=None` takes minutes for a GB (1.44).
-    frame = _fit(scan, scan(infer_schema_length=_DTYPE_ROWS).collect_schema())
+    schema = scan(infer_schema_length=_DTYPE_ROWS).collect_schema()
+    frame = _fit(scan, pl.Schema({**schema, **_late_dtypes(scan, schema)}))
     rows = options.limit(frame.select(pl.len()).collect().item())
     batches = functools.partial(read_batches, frame, rows)
     title = f"{path.name}, read with `try_parse_dates=True`"
     return Table(frame.collect_schema(), rows, batches, path.name.partition(".")[0], title)
+
+
+def _late_dtypes(scan: Callable[..., pl.LazyFrame], schema: pl.Schema) -> dict[str, pl.DataType]:
+    """The dtypes of columns that are empty at first, by the first values that they have."""
+    texts = scan(schema=dict.fromkeys(schema, pl.String()))
+    first = texts.head(_DTYPE_ROWS).collect()
+    empty = [c.name for c in first if c.null_count() == c.len() and is_nameable(c.name)]
+    if not empty:
+        return {}
+    found = dict.fromkeys(empty, pl.Series(dtype=pl.String))
+    for batch in texts.select(empty).collect_batches(chunk_size=BATCH_ROWS, engine="streaming"):
+        for name, values in found.items():
+            if values.len() < _DTYPE_ROWS:
+                found[name] = pl.concat([values, batch[name].drop_nulls()]).head(_DTYPE_ROWS)
+    return {name: _dtype_of_texts(values) for name, values in found.items() if values.len()}
+
+
+def _dtype_of_texts(values: pl.Series) -> pl.DataType:
+    """The dtype that Polars infers from all of these."""
+    column = io.BytesIO(values.alias("values").to_frame().write_csv().encode())
+    frame = pl.scan_csv(column, try_parse_dates=True, infer_schema_length=None)
+    return frame.collect_schema().dtypes()[0]
 
 
 def _fit(scan: Callable[..., pl.LazyFrame], schema: pl.Schema) -> pl.LazyFrame:
@@ -155,7 +186,7 @@ def read_batches(
         yield batch
     # Polars may end without an error where it cannot go on (1.35).
     if rows > 0:
-        message = f"its last {rows:,} rows cannot be read"
+        message = f"its last {count(rows, 'row')} cannot be read"
         raise OSError(message)
 
 
@@ -190,7 +221,7 @@ def _connect(path: Path) -> Iterator[Any]:
     try:
         duckdb, _ = map(importlib.import_module, ("duckdb", "pyarrow"))
     except ImportError as error:
-        install = f"`{error.name}` is missing, run `pip install dagster-dataframely[duckdb]`"
+        install = f"`{error.name}` is missing: install duckdb and pyarrow"
         raise UnreadableFileError(str(path), install) from error
     config = {"memory_limit": _MEMORY}
     try:
@@ -211,13 +242,14 @@ def _choose_table(path: Path, connection: Any, wanted: str | None) -> tuple[str,
     ]
     if len(found) == 1:
         return found[0]
-    names = ", ".join(f"`{schema}.{name}`" for schema, name in tables) or "none"
+    names = [f"`{schema}.{name}`" for schema, name in tables] or ["none"]
     problem = "`--table` names none" if wanted and not found else "`--table` has to name one"
-    raise UnreadableFileError(str(path), f"{problem} of its tables: {names}")
+    reason = list_within(_MAX_REASON, f"{problem} of its tables: ", names)
+    raise UnreadableFileError(str(path), reason)
 
 
 def _first_line(error: BaseException) -> str:
-    return str(error).partition("\n")[0]
+    return cut(str(error).partition("\n")[0], _MAX_REASON)
 
 
 def _quote(name: str) -> str:

@@ -15,6 +15,7 @@ from dataframely.experimental import infer_schema
 
 from dagster_dataframely._infer.facts import Inference, Observed
 from dagster_dataframely._names import COLUMN_PREFIX, is_nameable
+from dagster_dataframely._text import count, printable
 
 _WIDTH = 88
 """Ruff's default."""
@@ -57,7 +58,7 @@ def write_module(
 ) -> str:
     """A module with one schema, whose comments hold what may become its rules."""
     facts = {name: _facts(name, inference, ranges=ranges) for name in inference.columns}
-    head = [f"# {_show(title)}: {inference.rows:,} row{'' if inference.rows == 1 else 's'}."]
+    head = [f"# {printable(title)}: {count(inference.rows, 'row')}."]
     if inference.rows == 0:
         head.append("# Without rows nothing is known of nulls, keys and ranges.")
     if any(facts.values()):
@@ -65,14 +66,15 @@ def write_module(
     if inference.rows > 1 and not inference.key:
         head.append("# No column and no pair of columns is a key, without nulls and duplicates.")
     body = [
-        f"    # Left out, since Polars cannot read it: {_show(name)}, {_show(dtype)}."
+        f"    # Left out, since Polars cannot read it: {printable(name)}, {printable(dtype)}."
         for name, dtype in left_out.items()
     ]
     attributes = _attributes(inference.columns)
     for name, seen in inference.columns.items():
         body += _column_lines(name, attributes[name], seen, facts[name])
-    start = ["", "import dataframely as dy", "", "", f"class {class_name}(dy.Schema):"]
-    return "\n".join([*head, *start, *body, ""])
+    # Python reads the encoding of a module from a comment in its first two lines (PEP 263).
+    lines = ["import dataframely as dy", "", *head, "", "", f"class {class_name}(dy.Schema):"]
+    return "\n".join([*lines, *body, ""])
 
 
 def _facts(name: str, inference: Inference, *, ranges: bool) -> list[str]:
@@ -90,15 +92,15 @@ def _facts(name: str, inference: Inference, *, ranges: bool) -> list[str]:
 
 
 def _column_lines(name: str, attribute: str, seen: Observed, facts: list[str]) -> Iterator[str]:
-    indent = " " * 4
+    indent, dtype = " " * 4, printable(str(seen.dtype))
     if not is_nameable(name):
-        yield f"{indent}# Left out, since no schema can declare it: {name!r}, {_show(seen.dtype)}."
+        yield f"{indent}# Left out, since no schema can declare it: {name!r}, {dtype}."
         return
     if name.startswith(COLUMN_PREFIX):
         yield f"{indent}# Rename it: dd.asset keeps names that begin with `{COLUMN_PREFIX}`."
     column = _column(seen)
     if "dy.Any()" in str(column):
-        yield f"{indent}# dy.Any stands for what Dataframely has no column for: {_show(seen.dtype)}."
+        yield f"{indent}# dy.Any stands for what Dataframely has no column for: {dtype}."
         facts = []
     if attribute != name:
         column = column.with_items(f"alias={_string(name)}")
@@ -214,9 +216,3 @@ def _string(text: str) -> str:
     quote = "'" if text.count('"') > text.count("'") else '"'
     escaped = "".join(c if c in "'\"" else repr(c)[1:-1] for c in text)
     return f"{quote}{escaped.replace(quote, f'\\{quote}')}{quote}"
-
-
-def _show(value: object) -> str:
-    """Text for a comment: on one line."""
-    text = str(value)
-    return text if text.isprintable() else repr(text)

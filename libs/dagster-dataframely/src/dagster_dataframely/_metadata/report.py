@@ -15,6 +15,7 @@ from dagster_dataframely import _names
 from dagster_dataframely._cells import render_cell
 from dagster_dataframely._metadata.tables import Table
 from dagster_dataframely._schema.rules import Rule, SchemaRules
+from dagster_dataframely._text import cut, printable
 from dagster_dataframely._validation.verdict import Verdict
 
 _MAX_LINES = 20
@@ -218,10 +219,8 @@ def _key(name: str) -> str:
 
 def _code(name: str, most: int = _MAX_NAME) -> str:
     """A rule's name, which can have any character, as code that does not end before it."""
-    short = name if len(name) <= most else f"{name[: most - 1]}…"
-    # Some that do not print would turn the rest of the line around.
-    plain = "".join(c if c.isprintable() else " " for c in short.replace("`", "'"))
-    return f"`{' '.join(plain.split())}`"
+    short = cut(printable(name.replace("`", "'")), most)
+    return f"`{' '.join(short.split())}`"
 
 
 def _share(count: int, rows: int) -> str:

@@ -15,6 +15,7 @@ from dagster_dataframely._schema.rules import SchemaRules
 from dagster_dataframely._schema.table_schema import column_tags
 from dagster_dataframely._schema.words import describe_dtype
 from dagster_dataframely._settings import QuarantineLayout, Settings
+from dagster_dataframely._text import printable
 
 
 def build_quarantine_specs(
@@ -171,7 +172,7 @@ def _describe(
         _names.quarantine_key(asset_key),
         deps=[asset_key],
         description=(
-            f"Invalid rows from `{asset_key.to_user_string()}`: the columns of schema "
+            f"Invalid rows from `{printable(asset_key.to_user_string())}`: the columns of schema "
             f"`{rules.name}`, then {_DESCRIPTIONS[layout]}."
         ),
         metadata={

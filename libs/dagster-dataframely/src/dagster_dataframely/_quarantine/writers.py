@@ -16,6 +16,7 @@ from dagster_dataframely._io_managers.stored import (
     look_at_quarantine,
 )
 from dagster_dataframely._names import CoercibleToAssetKey
+from dagster_dataframely._text import cut_start
 from dagster_dataframely._upstream.io_managers import bound_manager, quarantine_manager
 from dagster_dataframely._upstream.steps import is_partitioned, materializable_keys
 from dagster_dataframely._upstream.storages import replaces_tables, storage_of
@@ -26,6 +27,9 @@ from dagster_dataframely.errors import (
     QuarantineKeyCollisionError,
     QuarantineReadError,
 )
+
+_MAX_ADDRESS = 80
+"""Characters of a path in an error."""
 
 
 class QuarantineWriter(Protocol):
@@ -87,7 +91,7 @@ class FileWriter:
         except OSError as error:
             raise QuarantineDirError(
                 self.asset_key.to_user_string(),
-                f"`{self.path}` cannot be written ({error.strerror})",
+                f"`{cut_start(str(self.path), _MAX_ADDRESS)}` cannot be written ({error.strerror})",
             ) from error
         return str(self.path)
 

@@ -16,6 +16,7 @@ from dagster_dataframely._run.partition_range import Parts
 from dagster_dataframely._run.return_value import Returned
 from dagster_dataframely._schema.declaration import Declaration
 from dagster_dataframely._schema.table_schema import table_schema
+from dagster_dataframely._text import printable
 from dagster_dataframely._typing import Frame
 from dagster_dataframely._upstream.steps import latest_materialization
 from dagster_dataframely._upstream.storages import storage_of
@@ -119,5 +120,5 @@ def store_error_rows(outcome: Outcome) -> Outcome:
     if not verdict.error_count or run.writer is None:
         return outcome
     address = run.writer(outcome.error_rows)
-    run.log(f"Error rows written to {address}: {verdict.error_count:,}.")
+    run.log(f"Error rows written to {printable(address)}: {verdict.error_count:,}.")
     return replace(outcome, quarantined=outcome.error_rows, address=address)

@@ -7,7 +7,8 @@ import dagster as dg
 import polars as pl
 
 from dagster_dataframely._schema.collection import CollectionRules
-from dagster_dataframely.errors import ReturnValueError, type_name
+from dagster_dataframely._text import type_name
+from dagster_dataframely.errors import ReturnValueError
 
 
 class Returned(NamedTuple):

@@ -12,8 +12,12 @@ from dagster_dataframely._cells import REDACTED, render_series
 from dagster_dataframely._schema.read import read_schema
 from dagster_dataframely._schema.rules import SchemaRules
 from dagster_dataframely._settings import Settings
+from dagster_dataframely._text import count, cut
 from dagster_dataframely._typing import Frame
 from dagster_dataframely.errors import CastFailure, ColumnMismatch, StrictCastError
+
+_MAX_EXAMPLE = 40
+"""Characters of a value in a reason."""
 
 
 def cast_stored(frame: Frame, rules: SchemaRules) -> Frame:
@@ -157,8 +161,7 @@ def _cast(
         return there
     redacted = mismatch.column in rules.redacted
     example = REDACTED if redacted else str(render_series(lost.head(1))[0])
-    values = "1 value" if lost.len() == 1 else f"{lost.len():,} values"
-    reason = f"{values} would change, such as {example}"
+    reason = f"{count(lost.len(), 'value')} would change, such as {cut(example, _MAX_EXAMPLE)}"
     return CastFailure(*mismatch, reason, lost.len(), example)
 
 

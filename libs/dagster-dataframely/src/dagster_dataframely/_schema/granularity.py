@@ -7,6 +7,7 @@ from dagster_dataframely import _names
 from dagster_dataframely._schema.read import reject_collisions
 from dagster_dataframely._schema.rules import Rule, SchemaRules
 from dagster_dataframely._settings import Granularity, MultiColumnRules, Settings
+from dagster_dataframely._text import printable
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class CheckGroup:
     def description(self) -> str:
         if not self.collapsed:
             return self.rules[0].description
-        return f"{self.original}: {'; '.join(rule.constraint for rule in self.rules)}"
+        return f"{printable(self.original)}: {'; '.join(rule.constraint for rule in self.rules)}"
 
 
 def group_rules(rules: SchemaRules, settings: Settings) -> tuple[CheckGroup, ...]:

@@ -20,6 +20,7 @@ from dagster_dataframely._schema.words import (
     describe_function,
 )
 from dagster_dataframely._settings import Settings
+from dagster_dataframely._text import list_within, printable
 from dagster_dataframely._upstream.dataframely import rule_factories, schema_rule_expressions
 from dagster_dataframely.errors import (
     CheckNameCollisionError,
@@ -33,6 +34,8 @@ from dagster_dataframely.errors import (
 )
 
 _LOGGER = logging.getLogger("dagster_dataframely")
+_MAX_ALLOWED = 160
+"""Characters of a list of columns in an error."""
 
 
 def read_schema(
@@ -138,7 +141,7 @@ def reject_unknown_columns(
 ) -> None:
     """Raise where the argument `redact` names what is no column; its variable may."""
     if unknown := sorted(set(arguments.get("redact") or ()) - set(columns)):
-        allowed = f"columns of {declared}: {', '.join(columns)}"
+        allowed = list_within(_MAX_ALLOWED, f"columns of {declared}: ", list(columns))
         raise InvalidSettingError("redact", unknown, "the argument", allowed)
 
 
@@ -245,7 +248,7 @@ def _primary_key_rule(columns: Mapping[str, dy.Column]) -> list[Rule]:
             name=PRIMARY_KEY,
             column=None,
             severity="error",
-            constraint=f"primary key: {', '.join(key)}",
+            constraint=f"primary key: {printable(', '.join(key))}",
             expression=pl.struct(key).is_unique(),
         )
     ]

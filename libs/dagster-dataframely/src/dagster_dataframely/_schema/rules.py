@@ -11,6 +11,7 @@ import polars as pl
 from dagster_dataframely import _names
 from dagster_dataframely._schema.severity import Severity
 from dagster_dataframely._schema.words import describe_dtype
+from dagster_dataframely._text import printable
 from dagster_dataframely.errors import ColumnMismatch, InvalidRuleError
 
 PRIMARY_KEY = "primary_key"
@@ -47,7 +48,9 @@ class Rule:
     @property
     def description(self) -> str:
         """The rule in words, with its column."""
-        return self.constraint if self.column is None else f"`{self.column}`: {self.constraint}"
+        if self.column is None:
+            return self.constraint
+        return f"`{printable(self.column)}`: {self.constraint}"
 
     @property
     def wants_unique(self) -> bool:

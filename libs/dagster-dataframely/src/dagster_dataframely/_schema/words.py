@@ -7,6 +7,8 @@ from typing import Any
 import dataframely as dy
 import polars as pl
 
+from dagster_dataframely._text import count, cut, printable
+
 _MAX_VALUES = 10
 
 
@@ -34,7 +36,7 @@ _WORDS = {
 
 
 _ARGUMENTS: Mapping[str, Callable[[Any], str]] = {
-    "regex": lambda regex: f"matches `{regex}`",
+    "regex": lambda regex: f"matches `{printable(regex)}`",
     "is_in": lambda values: f"one of {_values(values)}",
     "resolution": lambda resolution: f"a multiple of {resolution}",
 }
@@ -61,7 +63,7 @@ def describe_constraint(column: dy.Column, rule: str, expression: pl.Expr) -> st
         return f"{_BOUNDS[rule]} {argument}"
     if argument is not None and rule in _LENGTHS:
         unit = "byte" if isinstance(column, dy.String) else "element"
-        return f"{_LENGTHS[rule]} {argument} {unit}{'' if argument == 1 else 's'}"
+        return f"{_LENGTHS[rule]} {count(argument, unit)}"
     if argument is not None and rule in _ARGUMENTS:
         return _ARGUMENTS[rule](argument)
     if rule.startswith("inner_") and isinstance(column, (dy.List, dy.Array, dy.Struct)):
@@ -77,9 +79,7 @@ def describe_function(function: Callable[..., object] | None) -> str | None:
 
 def describe_expression(expression: pl.Expr) -> str:
     """An expression as Polars prints it, cut at 200 characters."""
-    text = " ".join(str(expression).split())
-    too_long = len(text) > _MAX_EXPRESSION_LENGTH
-    return f"{text[: _MAX_EXPRESSION_LENGTH - 1]}…" if too_long else text
+    return cut(printable(" ".join(str(expression).split())), _MAX_EXPRESSION_LENGTH)
 
 
 def _describe_inner(column: dy.List | dy.Array | dy.Struct, rule: str, expression: pl.Expr) -> str:
@@ -89,7 +89,7 @@ def _describe_inner(column: dy.List | dy.Array | dy.Struct, rule: str, expressio
     names = sorted(column.inner, key=len, reverse=True)
     name = next(name for name in names if rule.startswith(f"{name}_"))
     words = describe_constraint(column.inner[name], rule.removeprefix(f"{name}_"), expression)
-    return f"field `{name}`: {words}"
+    return f"field `{printable(name)}`: {words}"
 
 
 def check_function(column: dy.Column, rule: str) -> Callable[..., object] | None:
@@ -103,6 +103,6 @@ def check_function(column: dy.Column, rule: str) -> Callable[..., object] | None
 
 
 def _values(values: Sequence[Any]) -> str:
-    shown = ", ".join(str(value) for value in values[:_MAX_VALUES])
+    shown = ", ".join(printable(str(value)) for value in values[:_MAX_VALUES])
     hidden = len(values) - _MAX_VALUES
     return f"{shown} and {hidden} more" if hidden > 0 else shown

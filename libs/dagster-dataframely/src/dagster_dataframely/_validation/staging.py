@@ -9,12 +9,14 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
 
+from dagster_dataframely._text import count
+from dagster_dataframely._typing import Log
 from dagster_dataframely.errors import StagingError
 
 _PREFIX = "dagster-dataframely"
@@ -47,7 +49,7 @@ def staging_folder(temp_dir: Path | None) -> Iterator[Path]:
         atexit.unregister(remove)
 
 
-def stage_rows(plan: pl.LazyFrame, folder: Path, log: Callable[[str], None]) -> pl.LazyFrame:
+def stage_rows(plan: pl.LazyFrame, folder: Path, log: Log) -> pl.LazyFrame:
     """Run a plan once, on the streaming engine, into a file and give a scan of that file.
 
     An error of the plan comes out as Polars raises it; a full disk as a `StagingError`.
@@ -63,7 +65,8 @@ def stage_rows(plan: pl.LazyFrame, folder: Path, log: Callable[[str], None]) -> 
         raise
     rows = pl.scan_parquet(path, glob=False)
     log(
-        f"Staged {rows.select(pl.len()).collect().item():,} rows, {path.stat().st_size:,} bytes, "
+        f"Staged {count(rows.select(pl.len()).collect().item(), 'row')}, "
+        f"{count(path.stat().st_size, 'byte')}, "
         f"in {time.monotonic() - start:.1f} s."
     )
     return rows

@@ -5,7 +5,7 @@ each row.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,8 @@ from pathlib import Path
 import polars as pl
 
 from dagster_dataframely._schema.rules import Rule, SchemaRules
+from dagster_dataframely._text import count, printable
+from dagster_dataframely._typing import Log
 from dagster_dataframely._validation.flags import (
     count_failing_tables,
     evaluate_flags,
@@ -47,9 +49,6 @@ MOST_REPEATED = 1_000_000
 _INDEX, _HASH = "dy_index", "dy_hash"
 
 
-Log = Callable[[str], None]
-
-
 def evaluate_plan(
     plan: pl.LazyFrame, rules: SchemaRules, folder: Path, *, sample: int, log: Log
 ) -> Verdict[pl.LazyFrame]:
@@ -61,7 +60,9 @@ def evaluate_plan(
     duplicates = {}
     for rule in rules.row_rules:
         if key := rules.unique_key(rule):
-            with _timed(f"Looked for duplicates under `{rule.name}`", staged.height, log):
+            with _timed(
+                f"Looked for duplicates under `{printable(rule.name)}`", staged.height, log
+            ):
                 flag, duplicates[rule.name] = _find_duplicates(staged, key, rule, sample)
             staged = staged.with_flags(flag.to_frame())
     with _timed("Evaluated the other rules and split the rows", staged.height, log):
@@ -73,7 +74,7 @@ def evaluate_plan(
 def _timed(phase: str, rows: int, log: Log) -> Iterator[None]:
     start = time.monotonic()
     yield
-    log(f"{phase}: {rows:,} rows in {time.monotonic() - start:.1f} s.")
+    log(f"{phase}: {count(rows, 'row')} in {time.monotonic() - start:.1f} s.")
 
 
 @dataclass(frozen=True)
