@@ -7,10 +7,15 @@ from typing import Any
 import dataframely as dy
 import polars as pl
 
-_MAX_VALUES = 10
+from dagster_dataframely._cells import MAX_CHARACTERS, render_dtype
+from dagster_dataframely._text import count, cut
+
+_MAX_VALUES, _MAX_VALUE = 10, 40
+"""How many values of `is_in` are shown, and how many characters of each."""
 
 
-_MAX_EXPRESSION_LENGTH = 200
+_MAX_DTYPE, _MAX_DOCSTRING = 1_000, 1_000
+"""Characters that go into the event log with each materialization."""
 
 
 _BOUNDS = {
@@ -34,7 +39,7 @@ _WORDS = {
 
 
 _ARGUMENTS: Mapping[str, Callable[[Any], str]] = {
-    "regex": lambda regex: f"matches `{regex}`",
+    "regex": lambda regex: f"matches `{cut(regex, MAX_CHARACTERS)}`",
     "is_in": lambda values: f"one of {_values(values)}",
     "resolution": lambda resolution: f"a multiple of {resolution}",
 }
@@ -43,13 +48,18 @@ _ARGUMENTS: Mapping[str, Callable[[Any], str]] = {
 _ANY_WIDTH = {dy.Integer: "any integer", dy.Float: "any float", dy.Any: "any dtype"}
 
 
-def describe_dtype(column: dy.Column) -> str:
-    """The dtype as Polars prints it, or words where the column allows several dtypes."""
+def describe_dtype(column: dy.Column, max_characters: int | None = _MAX_DTYPE) -> str:
+    """Print the dtype as Polars does, or words where the column allows several dtypes.
+
+    `max_characters=None` prints every category and field.
+    """
     if (words := _ANY_WIDTH.get(type(column))) is not None:
         return words
     if isinstance(column, dy.Decimal) and column.precision is None:
         return f"Decimal(any precision, scale={column.scale})"
-    return str(column.dtype)
+    if max_characters is None:
+        return str(column.dtype)
+    return render_dtype(column.dtype, max_characters=max_characters)
 
 
 def describe_constraint(column: dy.Column, rule: str, expression: pl.Expr) -> str:
@@ -61,7 +71,7 @@ def describe_constraint(column: dy.Column, rule: str, expression: pl.Expr) -> st
         return f"{_BOUNDS[rule]} {argument}"
     if argument is not None and rule in _LENGTHS:
         unit = "byte" if isinstance(column, dy.String) else "element"
-        return f"{_LENGTHS[rule]} {argument} {unit}{'' if argument == 1 else 's'}"
+        return f"{_LENGTHS[rule]} {count(argument, unit)}"
     if argument is not None and rule in _ARGUMENTS:
         return _ARGUMENTS[rule](argument)
     if rule.startswith("inner_") and isinstance(column, (dy.List, dy.Array, dy.Struct)):
@@ -72,14 +82,12 @@ def describe_constraint(column: dy.Column, rule: str, expression: pl.Expr) -> st
 def describe_function(function: Callable[..., object] | None) -> str | None:
     """The first paragraph of a rule's docstring on one line, or `None`."""
     doc = inspect.getdoc(function) if inspect.isfunction(function) else None
-    return " ".join(doc.split("\n\n")[0].split()) or None if doc else None
+    return cut(" ".join(doc.split("\n\n")[0].split()), _MAX_DOCSTRING) or None if doc else None
 
 
 def describe_expression(expression: pl.Expr) -> str:
-    """An expression as Polars prints it, cut at 200 characters."""
-    text = " ".join(str(expression).split())
-    too_long = len(text) > _MAX_EXPRESSION_LENGTH
-    return f"{text[: _MAX_EXPRESSION_LENGTH - 1]}…" if too_long else text
+    """Print an expression as Polars does, cut at 200 characters."""
+    return cut(" ".join(str(expression).split()), MAX_CHARACTERS)
 
 
 def _describe_inner(column: dy.List | dy.Array | dy.Struct, rule: str, expression: pl.Expr) -> str:
@@ -103,6 +111,6 @@ def _check_function(column: dy.Column, rule: str) -> Callable[..., object] | Non
 
 
 def _values(values: Sequence[Any]) -> str:
-    shown = ", ".join(str(value) for value in values[:_MAX_VALUES])
+    shown = ", ".join(cut(str(value), _MAX_VALUE) for value in values[:_MAX_VALUES])
     hidden = len(values) - _MAX_VALUES
     return f"{shown} and {hidden} more" if hidden > 0 else shown
