@@ -4,7 +4,6 @@ from typing import Any
 
 import dagster as dg
 import polars as pl
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -205,7 +204,7 @@ def test_tables_never_take_more_than_their_bytes(sizes: list[int], max_bytes: in
     assert sum(map(size, shown)) <= max_bytes
     equal_part = max_bytes // max(1, len(tables))
     for key, table in tables.items():
-        if 1_500 <= equal_part and size(table.whole()) <= equal_part:
+        if equal_part >= 1_500 and size(table.whole()) <= equal_part:
             assert fitted[key] == table.whole()
 
 

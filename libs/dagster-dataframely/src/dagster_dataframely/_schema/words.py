@@ -10,8 +10,7 @@ import polars as pl
 from dagster_dataframely._cells import MAX_CHARACTERS, render_dtype
 from dagster_dataframely._text import count, cut
 
-_MAX_VALUES, _MAX_VALUE = 10, 40
-"""How many values of `is_in` are shown, and how many characters of each."""
+_MAX_VALUES = 10
 
 
 _MAX_DTYPE, _MAX_DOCSTRING = 1_000, 1_000
@@ -111,6 +110,6 @@ def _check_function(column: dy.Column, rule: str) -> Callable[..., object] | Non
 
 
 def _values(values: Sequence[Any]) -> str:
-    shown = ", ".join(cut(str(value), _MAX_VALUE) for value in values[:_MAX_VALUES])
+    shown = ", ".join(str(value) for value in values[:_MAX_VALUES])
     hidden = len(values) - _MAX_VALUES
     return f"{shown} and {hidden} more" if hidden > 0 else shown
