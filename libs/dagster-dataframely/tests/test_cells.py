@@ -162,10 +162,49 @@ def test_a_redacted_value_is_one_word_and_a_null_stays_null(
     assert render_redacted(series) == [None if cell is None else "redacted" for cell in cells]
 
 
-def test_a_dtype_shows_no_more_values_than_a_cell() -> None:
-    many = pl.Enum([str(number) for number in range(1000)])
-    assert render_dtype(many).endswith("… (6,907 characters)")
-    assert render_dtype(many, redacted=True) == "Enum"
+CODES = pl.Enum([f"code {number}" for number in range(20_000)])
+SHORT = ", ".join(repr(f"code {number}") for number in range(14))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "text"),
+    [
+        (CODES, f"Enum(categories=[{SHORT}, … 19,986 more])"),
+        (pl.List(CODES), f"List(Enum(categories=[{SHORT}, … 19,986 more]))"),
+        (
+            pl.Array(pl.List(CODES), (2, 3)),
+            f"Array(List(Enum(categories=[{SHORT}, … 19,986 more])), shape=(2, 3))",
+        ),
+        (
+            pl.Struct({"code": CODES, "n": pl.Int8}),
+            f"Struct({{'code': Enum(categories=[{SHORT}, … 19,986 more]), … 1 more}})",
+        ),
+        (
+            pl.Struct({f"c{number}": pl.Int64 for number in range(5_000)}),
+            "Struct({" + ", ".join(f"'c{n}': Int64" for n in range(11)) + ", … 4,989 more})",
+        ),
+        (pl.Enum(["x" * 10**6, "y"]), f"Enum(categories=['{'x' * 39}…', 'y'])"),
+        (pl.Struct({"x" * 10**6: pl.Int8}), f"Struct({{'{'x' * 39}…': Int8}})"),
+    ],
+)
+def test_a_long_dtype_shows_the_first_of_what_is_inside(dtype: pl.DataType, text: str) -> None:
+    assert render_dtype(dtype) == (text if len(text) <= 200 else f"{text[:199]}…")
+    assert render_dtype(dtype, redacted=True) == str(dtype.base_type())
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        pl.Enum([]),
+        pl.Enum(["it's", '"']),
+        pl.Array(pl.List(pl.Enum(["a"])), (2, 3)),
+        pl.Struct({"a b": pl.Array(pl.Enum(["x"]), 2), "c": pl.Datetime("us", "UTC")}),
+        pl.Struct({}),
+        pl.Decimal(10, 2),
+    ],
+)
+def test_a_short_dtype_is_as_polars_prints_it(dtype: pl.DataType) -> None:
+    assert render_dtype(dtype) == str(dtype)
 
 
 @pytest.mark.parametrize(

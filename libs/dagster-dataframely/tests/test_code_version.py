@@ -77,3 +77,9 @@ def test_sees_a_value_in_the_middle_of_a_long_list() -> None:
     values = list(range(100))
     changed = [*values[:50], 200, *values[51:]]
     assert version(dy.Int64(is_in=values)) != version(dy.Int64(is_in=changed))
+
+
+def test_sees_a_category_that_is_not_shown() -> None:
+    codes = [str(number) for number in range(20_000)]
+    changed = [*codes[:10_000], "other", *codes[10_001:]]
+    assert version(dy.List(dy.Enum(codes))) != version(dy.List(dy.Enum(changed)))

@@ -98,6 +98,7 @@ def is_even(column: pl.Expr) -> pl.Expr:
         (dy.Int64(is_in=list(range(12))), [
             "one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more",
         ]),
+        (dy.String(regex="x" * 1_000), [f"matches `{'x' * 199}…`"]),
         (dy.Int64(check=is_even), ["An even number."]),
         (dy.Int64(check=[is_even]), ["An even number."]),
         (dy.Int64(check={"even": is_even}), ["An even number."]),

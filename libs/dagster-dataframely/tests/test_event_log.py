@@ -218,6 +218,45 @@ def test_what_an_io_manager_records_of_the_rows_is_in_the_budget_too(tmp_path: P
     assert 10_000 < stored(full, manager) - stored(bare, manager) <= 200_000
 
 
+CODES = [f"code {number}" for number in range(20_000)]
+
+
+class Coded(dy.Schema):
+    """Dtypes whose text takes 240 kB each."""
+
+    code = dy.Enum(CODES)
+    codes = dy.List(dy.Enum(CODES))
+    both = dy.Struct({"list": dy.Array(dy.Enum(CODES), 1), "code": dy.Enum(CODES)})
+
+
+CODED = pl.DataFrame(
+    {"code": ["code 1"], "codes": [["code 2"]], "both": [{"list": ["code 3"], "code": "code 4"}]},
+    schema=Coded.create_empty().schema,
+)
+OTHER = CODED.with_columns(code=pl.lit("code 1", pl.Enum([*CODES[:-1], "another"])))
+
+
+@pytest.mark.parametrize("frame", [CODED, OTHER])
+def test_the_text_of_a_dtype_is_cut_in_every_event(frame: pl.DataFrame) -> None:
+    assert stored(dd.asset(Coded, name="coded")(lambda: frame)) < 100_000
+
+
+def test_the_text_of_a_dtype_is_cut_in_definitions() -> None:
+    asset = dd.asset(Coded, name="coded", quarantine=True)(lambda: CODED)
+    for spec in (*asset.specs, dd.build_quarantine_spec(Coded, asset)):
+        first, *_ = spec.metadata["dagster/column_schema"].columns
+        assert first.type.startswith("Enum(categories=['code 0', 'code 1', ")
+        assert first.type.endswith(" more])")
+        assert len(serialize_value(spec.metadata["dagster/column_schema"])) < 6_000
+
+
+def test_dtypes_that_differ_where_they_are_cut_are_told_apart() -> None:
+    with pytest.raises(dd.errors.ColumnSchemaError) as caught:
+        dd.testing.invoke(dd.asset(Coded, name="coded")(lambda: OTHER))
+    (mismatch,) = caught.value.mismatches
+    assert mismatch.found == f"another {mismatch.expected}"
+
+
 def wide(columns: int) -> tuple[type[dy.Schema], pl.DataFrame]:
     """A schema in which every column has a rule, and rows that fail all of them."""
     members: dict[str, Any] = {f"c{n}": dy.Int64(nullable=True, min=0) for n in range(columns)}
@@ -273,8 +312,8 @@ def test_of_many_failing_checks_the_worst_show_rows_and_each_says_what_it_leaves
     assert notes == {
         "1 row left out (max_metadata_bytes)", "5 rows left out (max_metadata_bytes)",
     }  # fmt: skip
-    sizes = [len(serialize_value(metadata["dy_failed_sample"])) for _, metadata in results]
-    assert sum(sizes) <= 75_000
+    sizes = [len(serialize_value(table)) for table in shown.values()]
+    assert 40_000 < sum(sizes) <= 200_000 * 5 // 16
 
 
 def evaluations(asset: Any) -> Iterator[tuple[str, Any]]:

@@ -478,6 +478,16 @@ def test_columns_that_a_manager_describes_are_redacted_too(
             assert (column.name, column.type) == ("value", dtype)
 
 
+def test_the_dtypes_that_a_manager_describes_are_cut() -> None:
+    codes = [f"code {number}" for number in range(20_000)]
+    anything = dd.asset(Open, name="anything")(lambda: categories(*codes))
+    describing: Any = Describing
+    for metadata in recorded(describing(), anything):
+        (column,) = metadata["raw"].schema.columns
+        assert column.type.startswith("Enum(categories=['code 0', 'code 1'")
+        assert len(column.type) == 200
+
+
 class Named(dy.Schema):
     value = dy.String()
 

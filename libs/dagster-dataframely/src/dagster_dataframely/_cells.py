@@ -3,17 +3,22 @@
 import decimal
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import polars as pl
 
+from dagster_dataframely._text import count, cut
+
 Cell = str | int | float | bool | None
 
 MAX_CHARACTERS = 200
-"""So much of one value is shown; what is longer says how long it was."""
+"""Of one value; what is longer says how long it was."""
 REDACTED = "redacted"
 """Stands for each value that must not be shown."""
+
+_MAX_NAME, _AROUND = 40, 50
+"""Characters: of one category or field of a dtype, and of what stands around the listed ones."""
 
 _MAX_EXACT_INT = 2**53 - 1
 """Larger whole numbers lose digits where JSON is read as doubles, as in the Dagster UI."""
@@ -58,15 +63,57 @@ def render_cell(value: Any) -> Cell:
         return f"{value:f}"
     if isinstance(value, bytes):
         shown = f"0x{value[: MAX_CHARACTERS // 2 - 1].hex()}"
-        return shown if len(shown) == 2 + 2 * len(value) else _cut(shown, len(value), "byte")
+        return (
+            shown if len(shown) == 2 + 2 * len(value) else _with_length(shown, len(value), "byte")
+        )
     text = str(value)
     shown = text[:MAX_CHARACTERS]
-    return shown if len(shown) == len(text) else _cut(shown, len(text), "character")
+    return shown if len(shown) == len(text) else _with_length(shown, len(text), "character")
 
 
-def render_dtype(dtype: pl.DataType, *, redacted: bool = False) -> str:
-    """A dtype as Polars prints it; without what is inside, such as an Enum's values, if redacted."""
-    return str(dtype.base_type()) if redacted else str(render_cell(str(dtype)))
+def render_dtype(
+    dtype: pl.DataType, *, redacted: bool = False, max_characters: int = MAX_CHARACTERS
+) -> str:
+    """Print a dtype as Polars does, with the first of many categories or fields.
+
+    `redacted`: without what is inside, which can be values.
+    """
+    if redacted:
+        return str(dtype.base_type())
+    return cut(_render_dtype(dtype, max_characters - _AROUND), max_characters)
+
+
+def _render_dtype(dtype: Any, max_characters: int) -> str:
+    match dtype:
+        case pl.Enum():
+            categories = dtype.categories
+            shown = (repr(cut(text, _MAX_NAME)) for text in categories.head(max_characters))
+            return f"Enum(categories=[{_first(shown, len(categories), max_characters)}])"
+        case pl.List():
+            return f"List({_render_dtype(dtype.inner, max_characters)})"
+        case pl.Array():
+            # Polars prints arrays of arrays as one (1.35 to 2.1).
+            shape = dtype.shape
+            while isinstance(dtype, pl.Array):
+                dtype = dtype.inner
+            return f"Array({_render_dtype(dtype, max_characters)}, shape={shape})"
+        case pl.Struct():
+            fields = (
+                f"{cut(field.name, _MAX_NAME)!r}: {_render_dtype(field.dtype, max_characters)}"
+                for field in dtype.fields
+            )
+            return f"Struct({{{_first(fields, len(dtype.fields), max_characters)}}})"
+    return str(dtype)
+
+
+def _first(items: Iterable[str], number: int, max_characters: int) -> str:
+    """List items until they are too long."""
+    text = ""
+    for position, item in enumerate(items):
+        if position and len(text) + len(item) > max_characters:
+            return f"{text}, … {number - position:,} more"
+        text += f", {item}" if position else item
+    return text
 
 
 def _render_times(series: pl.Series) -> list[Cell]:
@@ -83,7 +130,9 @@ def _render_times(series: pl.Series) -> list[Cell]:
 def _render_texts(series: pl.Series) -> list[Cell]:
     lengths = series.str.len_chars()
     return [
-        text if text is None or length <= MAX_CHARACTERS else _cut(text, length, "character")
+        text
+        if text is None or length <= MAX_CHARACTERS
+        else _with_length(text, length, "character")
         for text, length in zip(series.str.head(MAX_CHARACTERS), lengths, strict=True)
     ]
 
@@ -101,8 +150,8 @@ def _render_nested(series: pl.Series) -> Cell:
         return text
     shown = text[:MAX_CHARACTERS]
     if isinstance(series.dtype, pl.Struct):
-        return _cut(shown, len(series.dtype.fields), "field")
-    return _cut(shown, series.item().len(), "element")
+        return _with_length(shown, len(series.dtype.fields), "field")
+    return _with_length(shown, series.item().len(), "element")
 
 
 def _pieces(series: pl.Series) -> Iterator[str]:
@@ -126,8 +175,8 @@ def _pieces(series: pl.Series) -> Iterator[str]:
         yield "]"
 
 
-def _cut(shown: str, length: int, unit: str) -> str:
-    return f"{shown}… ({length:,} {unit}{'' if length == 1 else 's'})"
+def _with_length(shown: str, length: int, unit: str) -> str:
+    return f"{shown}… ({count(length, unit)})"
 
 
 def _render_non_finite(value: float) -> str:

@@ -1,7 +1,6 @@
 """Build the results of the checks from a findings."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -9,11 +8,11 @@ import dagster as dg
 import polars as pl
 
 from dagster_dataframely import _names
+from dagster_dataframely._cells import render_cell
+from dagster_dataframely._metadata.budget import fit, fit_tables, limit_each, share, shrink
 from dagster_dataframely._metadata.tables import (
     Table,
-    fit_names,
-    fit_tables,
-    most_room,
+    left_out,
     most_rows,
     rows_table,
     sample_table,
@@ -68,18 +67,16 @@ def column_schema_error(
 
 
 def columns_check_result(declaration: Declaration, found: pl.Schema | None) -> dg.AssetCheckResult:
-    """The result of the column-schema check; it passes where nothing mismatches, and without a frame.
-
-    Its metadata takes an eighth of the budget.
-    """
-    room = declaration.settings.max_metadata_bytes // 16
+    """Compare columns and dtypes; without a frame the check passes."""
+    settings = declaration.settings
     metadata: dict[str, Any] = {}
     mismatches = [] if found is None else declaration.rules.mismatches(found)
     if extra_columns := [name for name in found or () if name not in declaration.rules.columns]:
-        metadata[_names.EXTRA_COLUMNS] = fit_names(extra_columns, room)
+        metadata[_names.EXTRA_COLUMNS] = _names_of(extra_columns, share(settings, "extra columns"))
     if mismatches:
         rows = [{**m._asdict(), "found": m.found or "missing"} for m in mismatches]
-        metadata |= fit_tables({_names.COLUMN_ERRORS: rows_table(rows, "column")}, room)
+        table = rows_table(rows, "column")
+        metadata[_names.COLUMN_ERRORS] = fit(table, share(settings, "column errors"))
     return dg.AssetCheckResult(
         passed=not mismatches,
         asset_key=declaration.asset_key,
@@ -98,12 +95,12 @@ def rule_check_results(
     """One result for each group of rules; without findings every check passes, over no rows.
 
     `metadata` is added to each result. A check that stands for several rules has the severity of the
-    worst of those that failed, or of the worst of all where it passes. The samples of all checks take
-    three eighths of the budget.
+    worst of those that failed, or of the worst of all where it passes.
     """
-    room = declaration.settings.max_metadata_bytes * 3 // 8
+    max_bytes = share(declaration.settings, "check samples")
     most = declaration.settings.max_failure_samples
-    fitted = fit_tables(_samples(declaration, findings, room) if findings and most else {}, room)
+    samples = _samples(declaration, findings, max_bytes) if findings and most else {}
+    fitted = fit_tables(samples, max_bytes)
     for group in declaration.groups:
         failed = findings.failed(group.rules) if findings else {}
         relevant = [rule for rule in group.rules if rule.name in failed] or group.rules
@@ -124,42 +121,41 @@ def rule_check_results(
 
 
 def _samples(
-    declaration: Declaration, findings: Findings, room: int
+    declaration: Declaration, findings: Findings, max_bytes: int
 ) -> dict[tuple[str, str], Table]:
-    """The first rows that fail, by check and metadata key; those of the most failures weigh most."""
-    rules, groups = declaration.rules, declaration.groups
-    most_samples = declaration.settings.max_failure_samples
-    sampled = {group.check_name: _sampled(group, findings) for group in groups}
-    most = most_room(room, sum(map(bool, sampled.values())))
+    """Sample the rows that fail each check, by check name and metadata key, most failures first."""
+    rules, most = declaration.rules, declaration.settings.max_failure_samples
+    ranked = []
+    for group in declaration.groups:
+        if failed := [rule for rule in group.rules if rule.name in findings.samples]:
+            failed.sort(key=lambda rule: -findings.counts[rule.name])
+            ranked.append((sum(findings.counts[rule.name] for rule in failed), group, failed))
+    ranked.sort(key=lambda item: -item[0])
+    shown, max_bytes = limit_each(max_bytes, len(ranked))
     samples = {}
-    for group in groups:
-        if not (found := sampled[group.check_name]):
-            continue
-        weight = sum(findings.counts[rule.name] for rule in found)
-        # Not every column of a wide table may fit: what the rules look at is kept longest.
-        looked_at = [name for rule in found for name in rule.expression.meta.root_names()]
-        first = [_names.RULE, *looked_at, *rules.primary_key]
-        frame = (
-            _labelled(found, findings, most) if group.collapsed else findings.samples[found[0].name]
-        )
-        table = sample_table(frame, rules.redacted, most, first, weight)
+    for rank, (_, group, failed) in enumerate(ranked):
         # As many rows as the samples have, which are not gathered for it.
-        rows = sum(min(_cases(rule, findings), most_samples) for rule in found)
-        samples[group.check_name, _names.FAILED_SAMPLE] = replace(
-            table, more_rows=rows - len(table.rows)
+        all_rows = sum(min(_cases(rule, findings), most) for rule in failed)
+        if rank >= shown:
+            samples[group.check_name, _names.FAILED_SAMPLE] = Table([], [], all_rows, 0)
+            continue
+        # Not every column of a wide table may fit: what the rules look at is kept longest.
+        looked_at = [name for rule in failed for name in rule.expression.meta.root_names()]
+        samples[group.check_name, _names.FAILED_SAMPLE] = sample_table(
+            _labelled(failed, findings, max_bytes)
+            if group.collapsed
+            else findings.samples[failed[0].name],
+            rules.redacted,
+            max_bytes,
+            first=[_names.RULE, *looked_at, *rules.primary_key],
+            all_rows=all_rows,
         )
-        if not group.collapsed and found[0].name in findings.duplicates:
-            keys = findings.duplicates[found[0].name].sample
+        if not group.collapsed and failed[0].name in findings.duplicates:
+            keys = findings.duplicates[failed[0].name].sample
             samples[group.check_name, _names.DUPLICATED_SAMPLE] = sample_table(
-                keys, rules.redacted, most, weight=weight
+                keys, rules.redacted, max_bytes
             )
     return samples
-
-
-def _sampled(group: CheckGroup, findings: Findings) -> list[Rule]:
-    """The rules of a check that there are failing rows of, the one that most rows fail first."""
-    rules = [rule for rule in group.rules if rule.name in findings.samples]
-    return sorted(rules, key=lambda rule: -findings.counts[rule.name])
 
 
 def _cases(rule: Rule, findings: Findings) -> int:
@@ -168,16 +164,27 @@ def _cases(rule: Rule, findings: Findings) -> int:
     return findings.counts[rule.name] if duplicates is None else duplicates.keys
 
 
-def _labelled(found: Sequence[Rule], findings: Findings, room: int) -> pl.DataFrame:
-    """Failing rows of several rules, with the rule; as many of each where not all can fit."""
-    rows = most_rows(room, findings.samples[found[0].name].width)
-    for_each = max(1, rows // len(found))
+def _labelled(failed: Sequence[Rule], findings: Findings, max_bytes: int) -> pl.DataFrame:
+    """Label failing rows with their rule; as many of each where not all can fit."""
+    rows = most_rows(max_bytes, findings.samples[failed[0].name].width)
+    for_each = max(1, rows // len(failed))
     return pl.concat(
         findings.samples[rule.name]
         .head(for_each)
         .select(pl.lit(rule.name).alias(_names.RULE), pl.all())
-        for rule in found[:rows]
+        for rule in failed[:rows]
     )
+
+
+def _names_of(columns: Sequence[str], max_bytes: int) -> dg.JsonMetadataValue:
+    """List columns by name, the first ones where not all fit."""
+
+    def build(most: int) -> dg.JsonMetadataValue:
+        hidden = len(columns) - most
+        note = [left_out(hidden, "column")] if hidden else []
+        return dg.MetadataValue.json([*map(render_cell, columns[:most]), *note])
+
+    return shrink(build, len(columns), max_bytes)
 
 
 def _group_metadata(

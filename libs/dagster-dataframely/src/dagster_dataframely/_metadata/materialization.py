@@ -1,19 +1,20 @@
 """Build a materialization's metadata: row counts, samples, statistics and the report."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import dagster as dg
 import polars as pl
 
 from dagster_dataframely import _names
+from dagster_dataframely._metadata.budget import fit_tables, share
 from dagster_dataframely._metadata.report import count_failures, read_earlier, write_report
 from dagster_dataframely._metadata.statistics import describe_families
 from dagster_dataframely._metadata.tables import (
     Table,
-    fit_tables,
     given_schema,
     given_table,
+    most_rows,
     rows_table,
     sample_table,
 )
@@ -23,28 +24,10 @@ from dagster_dataframely._settings import Settings
 from dagster_dataframely._validation.verdict import Verdict, rule_combinations
 
 
-def room_for(settings: Settings, copies: int) -> int:
-    """Bytes of a materialization's metadata: three eighths of the budget.
-
-    Dagster stores it several times: with the output, and with each materialization (1.13).
-    """
-    return settings.max_metadata_bytes * 3 // 8 // copies
-
-
-def fit_metadata(
-    metadata: Mapping[str, Any], reports: Sequence[Mapping[str, Any]], room: int
-) -> dict[str, Any]:
-    """The first report and the metadata, with tables in what any report leaves of so many bytes."""
-    tables = {key: value for key, value in metadata.items() if isinstance(value, Table)}
-    left = room - max(len(dg.serialize_value(report)) for report in reports)
-    report = {_names.REPORT: reports[0][_names.REPORT]}  # On top, where people see it first.
-    return {**report, **metadata, **reports[0], **fit_tables(tables, max(0, left))}
-
-
 def fit_manager_metadata(
     metadata: Mapping[str, Any], rules: SchemaRules, settings: Settings, copies: int
 ) -> dict[str, Any]:
-    """What an IO manager says, with its tables redacted, cut, and in an eighth of the budget.
+    """Redact and cut the tables that an IO manager records.
 
     The managers of dagster-polars record rows and minima and maxima of a data frame (0.27.12), which
     the settings are about too. Where columns are redacted, a table without these columns tells of them
@@ -55,23 +38,22 @@ def fit_manager_metadata(
         _names.POLARS_STATISTICS: settings.statistics,
     }
     kept = {key: value for key, value in metadata.items() if wanted.get(key, True)}
-    tables = {}
     for key, value in kept.items():
         if isinstance(value, dg.TableMetadataValue):
             if rules.redacted <= {column.name for column in value.schema.columns}:
-                tables[key] = given_table(value, rules.redacted)
+                kept[key] = given_table(value, rules.redacted)
             else:
                 kept[key] = "Left out, since columns are redacted."
         elif isinstance(value, (dg.TableSchema, dg.TableSchemaMetadataValue)):
             schema = value if isinstance(value, dg.TableSchema) else value.schema
             kept[key] = given_schema(schema, rules.redacted)
-    return {**kept, **fit_tables(tables, settings.max_metadata_bytes // 8 // copies)}
+    return fit_tables(kept, share(settings, "manager", copies))
 
 
-def materialization_metadata(
+def valid_metadata(
     rules: SchemaRules, settings: Settings, verdict: Verdict[Any], *, partitioned: bool
 ) -> dict[str, Any]:
-    """What is recorded about the rows that are written, on clean runs too; tables to be fitted."""
+    """Describe the rows that are written, on clean runs too; tables are still to be fitted."""
     metadata: dict[str, Any] = {_names.COLUMN_SCHEMA: table_schema(rules), **row_counts(verdict)}
     if partitioned:
         metadata[_names.PARTITION_ROW_COUNT] = verdict.survivor_count
@@ -83,7 +65,7 @@ def materialization_metadata(
 
 
 def row_counts(verdict: Verdict[Any]) -> dict[str, int | float]:
-    """How many rows came in, were written and set aside: plain numbers, which Dagster plots."""
+    """Count the rows that came in, were written and set aside: plain numbers, which Dagster plots."""
     return {
         _names.ROW_COUNT: verdict.survivor_count,
         _names.ROWS_IN: verdict.rows_in,
@@ -95,39 +77,41 @@ def row_counts(verdict: Verdict[Any]) -> dict[str, int | float]:
 
 def report_metadata(
     rules: SchemaRules,
+    settings: Settings,
     verdict: Verdict[Any],
-    room: int,
-    together: Table | None = None,
+    copies: int,
+    combinations: Table | None = None,
     earlier: dg.AssetMaterialization | None = None,
 ) -> dict[str, Any]:
-    """The run in words in half of the room; in a quarter, what the next run compares itself with.
-
-    `together` has the sets of rules that error rows fail.
-    """
-    report = write_report(rules, verdict, together, read_earlier(earlier), room // 2)
-    failed = count_failures(verdict.failed(rules.rules), room // 4)
+    """Report the run in words, and in numbers that the next run compares itself with."""
+    max_bytes = share(settings, "report", copies)
     return {
-        _names.REPORT: dg.MetadataValue.md(report),
-        _names.FAILURES_BY_RULE: dg.MetadataValue.json(failed),
+        _names.REPORT: write_report(rules, verdict, combinations, read_earlier(earlier), max_bytes),
+        _names.FAILURES_BY_RULE: count_failures(
+            verdict.failed(rules.rules), share(settings, "failures", copies)
+        ),
     }
 
 
-def quarantine_metadata(
+def invalid_metadata(
     rules: SchemaRules,
     settings: Settings,
     verdict: Verdict[Any],
     quarantined: pl.DataFrame | pl.LazyFrame,
     address: str,
 ) -> dict[str, Any]:
-    """What is recorded about error rows that are in the quarantine; tables to be fitted."""
-    combinations = [
+    """Describe the error rows that are in the quarantine; tables are still to be fitted."""
+    combinations = rule_combinations(verdict.error_rows, rules)
+    shown = [
         {"rules": ", ".join(names), "rows": rows}
-        for names, rows in rule_combinations(verdict.error_rows, rules)
+        for names, rows in combinations[: most_rows(settings.max_metadata_bytes, 2)]
     ]
     return {
         _names.QUARANTINE_ADDRESS: dg.MetadataValue.text(address),
         _names.INVALID_COUNT: verdict.error_count,
-        _names.INVALID_BY_RULES: rows_table(combinations, "set", total="rows"),
+        _names.INVALID_BY_RULES: rows_table(
+            shown, "combination", len(combinations), ("rows", verdict.error_count)
+        ),
         **_sample(_names.INVALID_SAMPLE, quarantined, rules, settings),
     }
 
@@ -146,4 +130,4 @@ def _sample(
         if name not in rules.columns and (name not in rule_columns or _names.INVALID in rows[name])
     ]
     first = [*rules.primary_key, *failed]
-    return {key: sample_table(rows, rules.redacted, settings.max_metadata_bytes, first)}
+    return {key: sample_table(rows, rules.redacted, share(settings, "tables"), first)}

@@ -1,11 +1,8 @@
 """Report a run in Markdown, for people; other metadata is for queries and plots."""
 
-import json
 import re
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 from urllib.parse import quote
 
@@ -13,9 +10,10 @@ import dagster as dg
 
 from dagster_dataframely import _names
 from dagster_dataframely._cells import render_cell
-from dagster_dataframely._metadata.tables import Table
+from dagster_dataframely._metadata.budget import shrink
+from dagster_dataframely._metadata.tables import Table, left_out
 from dagster_dataframely._schema.rules import Rule, SchemaRules
-from dagster_dataframely._text import cut, printable
+from dagster_dataframely._text import count, cut, printable
 from dagster_dataframely._validation.verdict import Verdict
 
 _MAX_LINES = 20
@@ -31,10 +29,6 @@ _MAX_NAME = 60
 
 _MAX_REASON = 240
 """A cell has no more characters."""
-
-
-_NOTE = 100
-"""Bytes: the note on the rules that are left out takes no more."""
 
 
 _LENGTH = 100
@@ -62,7 +56,7 @@ class Earlier:
     rows_written: int
     error_rows: int
     failed: Mapping[str, int | None]
-    """As `count_failures` gives it."""
+    """The value that `count_failures` recorded."""
 
 
 def read_earlier(materialization: dg.AssetMaterialization | None) -> Earlier | None:
@@ -77,54 +71,54 @@ def read_earlier(materialization: dg.AssetMaterialization | None) -> Earlier | N
     return None
 
 
-def count_failures(failed: Mapping[str, int], room: int) -> dict[str, int | None]:
-    """How many rows fail each failing rule, the worst first, in at most so many bytes of JSON.
+def count_failures(failed: Mapping[str, int], max_bytes: int) -> dg.JsonMetadataValue:
+    """Count the rows that fail each failing rule, the worst first.
 
-    A long name is cut as a cell is. A note without a number, which may exceed the room, stands for
-    the rules that are left out.
+    A long name is cut as a cell is. A note without a number stands for the rules that are left out.
     """
-    counts: dict[str, int | None] = {}
-    for name, count in sorted(failed.items(), key=lambda item: -item[1]):
-        counts.setdefault(_key(name), count)
-    taken = list(accumulate(len(json.dumps(item)) for item in counts.items()))
-    if not taken or taken[-1] <= room:
-        return counts
-    shown = list(counts.items())[: bisect_right(taken, room - _NOTE)]
-    note = f"… {_number(len(counts) - len(shown), 'more rule')} (max_metadata_bytes)"
-    return {**dict(shown), note: None}
+    counts: dict[str, int] = {}
+    for name, rows in sorted(failed.items(), key=lambda item: -item[1]):
+        counts.setdefault(_key(name), rows)
+
+    def build(most: int) -> dg.JsonMetadataValue:
+        hidden = len(counts) - most
+        note = {left_out(hidden, "rule"): None} if hidden else {}
+        return dg.MetadataValue.json({**dict(list(counts.items())[:most]), **note})
+
+    return shrink(build, len(counts), max_bytes)
 
 
 def write_report(
     rules: SchemaRules,
     verdict: Verdict[Any],
-    together: Table | None,
+    combinations: Table | None,
     earlier: Earlier | None,
-    room: int,
-) -> str:
-    """A headline, the failing rules, the others in short, and what changed.
+    max_bytes: int,
+) -> dg.MarkdownMetadataValue:
+    """Write a headline, the failing rules, the others in short, and what changed.
 
-    `together` has the sets of rules that error rows fail, biggest first. It takes at most so many bytes
-    of JSON: where names are long it has fewer of them, or the headline alone, which may exceed the room.
+    `combinations` has the sets of rules that fail together, biggest first. Where names are long the
+    report has fewer of them, or the headline alone, which may exceed `max_bytes`.
     """
     failed = verdict.failed(rules.rules)
-    headline = _headline(verdict, len(failed), len(rules.rules))
     passing = [rule.name for rule in rules.rules if rule.name not in failed] if failed else []
-    for most in range(_MAX_LINES, 0, -1):
-        paragraphs = [
-            headline,
-            _table(rules, verdict, most),
-            _passing(passing, most),
-            _together(together, verdict.error_count),
-            _changes(verdict, failed, earlier, most),
-        ]
-        report = "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
-        if len(json.dumps(report)) <= room:
-            return report
-    return headline
+
+    def build(most: int) -> dg.MarkdownMetadataValue:
+        paragraphs = [_headline(verdict, len(failed), len(rules.rules))]
+        if most:
+            paragraphs += [
+                _table(rules, verdict, most),
+                _passing(passing, most),
+                _most_frequent(combinations, verdict.error_count),
+                _changes(verdict, failed, earlier, most),
+            ]
+        return dg.MetadataValue.md("\n\n".join(filter(None, paragraphs)))
+
+    return shrink(build, _MAX_LINES, max_bytes)
 
 
 def _headline(verdict: Verdict[Any], failed: int, rules: int) -> str:
-    rows = _number(verdict.rows_in, "row")
+    rows = count(verdict.rows_in, "row")
     if verdict.error_count:
         written = f"**{verdict.survivor_count:,} of {rows} written**"
         share = _share(verdict.error_count, verdict.rows_in)
@@ -135,7 +129,7 @@ def _headline(verdict: Verdict[Any], failed: int, rules: int) -> str:
         return head
     if not failed:
         return f"{head} {'The rule passes' if rules == 1 else f'All {rules:,} rules pass'}."
-    return f"{head}\n\n{failed:,} of {_number(rules, 'rule')} {'fails' if failed == 1 else 'fail'}."
+    return f"{head}\n\n{failed:,} of {count(rules, 'rule')} {'fails' if failed == 1 else 'fail'}."
 
 
 def _table(rules: SchemaRules, verdict: Verdict[Any], most: int) -> str:
@@ -148,7 +142,7 @@ def _table(rules: SchemaRules, verdict: Verdict[Any], most: int) -> str:
     lines += [_line(rule, verdict) for rule in failing[:most]]
     hidden = len(failing) - most
     if hidden > 0:
-        lines.append(f"| and {_number(hidden, 'more rule')} | | | | |")
+        lines.append(f"| and {count(hidden, 'more rule')} | | | | |")
     return "\n".join(lines)
 
 
@@ -158,24 +152,24 @@ def _line(rule: Rule, verdict: Verdict[Any]) -> str:
     head = f"| {name} | {rule.severity}"
     if rule.whole_table:
         return f"{head} | the whole table | | |"
-    count, rows = verdict.counts[rule.name], verdict.rows_in
-    return f"{head} | {count:,} | {_share(count, rows)} | {_bar(rule, count, rows)} |"
+    failing, rows = verdict.counts[rule.name], verdict.rows_in
+    return f"{head} | {failing:,} | {_share(failing, rows)} | {_bar(rule, failing, rows)} |"
 
 
 def _passing(names: Sequence[str], most: int) -> str:
     if not names:
         return ""
     if len(names) > min(2 * _MAX_NAMES, most):
-        return f"{_number(len(names), 'other rule')} {'passes' if len(names) == 1 else 'pass'}."
+        return f"{count(len(names), 'other rule')} {'passes' if len(names) == 1 else 'pass'}."
     return f"{', '.join(map(_code, names))} {'passes' if len(names) == 1 else 'pass'}."
 
 
-def _together(together: Table | None, error_rows: int) -> str:
-    if together is None:
+def _most_frequent(combinations: Table | None, error_rows: int) -> str:
+    if combinations is None:
         return ""
-    names, rows = together.rows[0]
+    names, rows = combinations.rows[0]
     reason = _code(str(names), _MAX_REASON)
-    return f"Most frequent reason: {reason} ({rows:,} of {_number(error_rows, 'error row')})."
+    return f"Most frequent reason: {reason} ({rows:,} of {count(error_rows, 'error row')})."
 
 
 def _changes(
@@ -191,7 +185,7 @@ def _changes(
     known = None not in earlier.failed.values()  # Else, what is not listed may have failed too.
     if known and (new := [name for name in failed if _key(name) not in earlier.failed]):
         changes.append(f"newly failing {_listed(new, most)}")
-    listed = [name for name, count in earlier.failed.items() if count is not None]
+    listed = [name for name, rows in earlier.failed.items() if rows is not None]
     if gone := [name for name in listed if name not in now]:
         changes.append(f"no longer failing {_listed(gone, most)}")
     if not any(changes):
@@ -202,7 +196,7 @@ def _changes(
 def _difference(number: int, noun: str) -> str:
     if not number:
         return ""
-    return f"{_number(abs(number), noun)} {'more' if number > 0 else 'fewer'}"
+    return f"{count(abs(number), noun)} {'more' if number > 0 else 'fewer'}"
 
 
 def _listed(names: Sequence[str], most: int) -> str:
@@ -223,24 +217,20 @@ def _code(name: str, most: int = _MAX_NAME) -> str:
     return f"`{' '.join(short.split())}`"
 
 
-def _share(count: int, rows: int) -> str:
+def _share(failing: int, rows: int) -> str:
     """Only none is 0 %, and only all are 100 %."""
-    share = count / rows
+    share = failing / rows
     if share < 0.001:
         return "< 0.1%"
     return "> 99.9%" if 0.9995 <= share < 1 else f"{share:.1%}"
 
 
-def _bar(rule: Rule, count: int, rows: int) -> str:
+def _bar(rule: Rule, failing: int, rows: int) -> str:
     """A bar as long as the share, and to be seen however small that is.
 
     An SVG image, since that is the one kind of chart that Dagster's UI shows in Markdown (1.13); it
     cannot hold a script there. Its colours go with a light and a dark page.
     """
-    length = max(1, round(_LENGTH * count / rows))
+    length = max(1, round(_LENGTH * failing / rows))
     svg = _SVG.format(whole=_LENGTH, part=length, colour=_COLOURS[rule.severity])
-    return f"![{_share(count, rows)}](data:image/svg+xml,{quote(svg, safe=_SAFE)})"
-
-
-def _number(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"![{_share(failing, rows)}](data:image/svg+xml,{quote(svg, safe=_SAFE)})"

@@ -15,13 +15,12 @@ from dagster_dataframely._checks.results import (
     copy_result,
     rule_check_results,
 )
+from dagster_dataframely._metadata.budget import fit_tables, share
 from dagster_dataframely._metadata.materialization import (
     fit_manager_metadata,
-    fit_metadata,
-    materialization_metadata,
-    quarantine_metadata,
+    invalid_metadata,
     report_metadata,
-    room_for,
+    valid_metadata,
 )
 from dagster_dataframely._quarantine.writers import DelegatingWriter
 from dagster_dataframely._run.context import Member, RunContext
@@ -102,7 +101,7 @@ def materialize(outcome: Outcome) -> Iterator[dg.MaterializeResult[Any]]:
     partition_range = run.partition_range
     # Dagster stores it with the output too, and for each of several partitions (1.13).
     copies = 2 if partition_range is None else 1 + len(partition_range.keys)
-    own = _recorded(outcome, room_for(declaration.settings, copies))
+    own = _recorded(outcome, copies)
     start = time.monotonic()
     with _beside_the_manager(declaration, own, copies):
         yield dg.MaterializeResult(
@@ -117,8 +116,8 @@ def materialize(outcome: Outcome) -> Iterator[dg.MaterializeResult[Any]]:
     run.log(f"Surviving rows handed over: {verdict.survivor_count:,}, in {seconds:.1f} s.")
 
 
-def _recorded(outcome: Outcome, room: int) -> dict[str, Any]:
-    """The metadata of the materialization in so many bytes; that of single partitions is recorded."""
+def _recorded(outcome: Outcome, copies: int) -> dict[str, Any]:
+    """Build the metadata that Dagster stores this many times; record that of single partitions."""
     rules, settings, verdict = (
         outcome.declaration.rules,
         outcome.declaration.settings,
@@ -126,17 +125,16 @@ def _recorded(outcome: Outcome, room: int) -> dict[str, Any]:
     )
     partition_range = outcome.run.partition_range
     partitioned = outcome.run.partition_key is not None
-    own = materialization_metadata(rules, settings, verdict, partitioned=partitioned)
+    own = valid_metadata(rules, settings, verdict, partitioned=partitioned)
     if outcome.quarantined is not None and outcome.address is not None:
-        own |= quarantine_metadata(rules, settings, verdict, outcome.quarantined, outcome.address)
-    reasons = own.get(_names.INVALID_BY_RULES)
-    report = report_metadata(rules, verdict, room, reasons, _earlier(outcome))
-    reports = [report]
+        own |= invalid_metadata(rules, settings, verdict, outcome.quarantined, outcome.address)
+    combinations = own.get(_names.INVALID_BY_RULES)
+    report = report_metadata(rules, settings, verdict, copies, combinations, _earlier(outcome))
     if partition_range is not None:
         # It is of all partitions: the next run of one of them must not be compared with it.
         del report[_names.FAILURES_BY_RULE]
-        reports += partition_range.record_row_counts(outcome.parts, rules, room)
-    return fit_metadata(own, reports, room)
+        partition_range.record_row_counts(outcome.parts, rules, settings, copies)
+    return {**report, **fit_tables(own, share(settings, "tables", copies))}
 
 
 def _earlier(outcome: Outcome) -> dg.AssetMaterialization | None:

@@ -11,6 +11,7 @@ import polars as pl
 from dagster_dataframely import _names
 from dagster_dataframely._metadata.materialization import report_metadata, row_counts
 from dagster_dataframely._schema.rules import SchemaRules
+from dagster_dataframely._settings import Settings
 from dagster_dataframely._validation.verdict import SURVIVES, Verdict
 
 _PARTITION, _ROWS, _SURVIVORS = "dy_partition", "dy_rows", "dy_survivors"
@@ -57,20 +58,18 @@ class PartitionRange:
         return [(key, _part(verdict, rules, found.get(key, nothing))) for key in self.keys]
 
     def record_row_counts(
-        self, parts: Parts, rules: SchemaRules, room: int
-    ) -> list[dict[str, Any]]:
-        """Give the materialization of each partition its own row counts.
+        self, parts: Parts, rules: SchemaRules, settings: Settings, copies: int
+    ) -> None:
+        """Record the row counts of each partition with its materialization.
 
-        Also a report in so many bytes where the columns tell partitions apart; gives the reports.
+        Also a report where the columns tell partitions apart.
         """
-        reports = {}
-        if not _are_together(parts):
-            reports = {key: report_metadata(rules, part, room) for key, part in parts}
+        divided = not _are_undivided(parts)
         for key, part in parts:
-            counts = {**row_counts(part), _names.PARTITION_ROW_COUNT: part.survivor_count}
-            own = {**counts, **reports.get(key, {})}
+            own = {**row_counts(part), _names.PARTITION_ROW_COUNT: part.survivor_count}
+            if divided:
+                own |= report_metadata(rules, settings, part, copies)
             self.step.add_asset_metadata(own, asset_key=self.asset_key, partition_key=key)
-        return list(reports.values())
 
     def record_evaluations(
         self,
@@ -82,9 +81,9 @@ class PartitionRange:
         An `AssetCheckResult` of such a run carries no partition, and Dagster would leave the check of
         each partition planned for ever (1.13). That result has the tables; they are not repeated.
         """
-        together = {}
-        if _are_together(parts):
-            together = {_names.EVALUATED_TOGETHER: f"{self.keys[0]} to {self.keys[-1]}"}
+        undivided = {}
+        if _are_undivided(parts):
+            undivided = {_names.EVALUATED_TOGETHER: f"{self.keys[0]} to {self.keys[-1]}"}
         for key, verdict in parts:
             for result in checks(verdict):
                 metadata = {
@@ -94,14 +93,14 @@ class PartitionRange:
                     asset_key=self.asset_key,
                     check_name=result.check_name or "",
                     passed=result.passed,
-                    metadata={**metadata, **together},
+                    metadata={**metadata, **undivided},
                     severity=result.severity,
                     partition=key,
                 )
                 self.step.log_event(evaluation)
 
 
-def _are_together(parts: Sequence[tuple[str, object]]) -> bool:
+def _are_undivided(parts: Sequence[tuple[str, object]]) -> bool:
     """Whether partitions have one verdict, on the rows of all of them."""
     return len({id(verdict) for _, verdict in parts}) < len(parts)
 

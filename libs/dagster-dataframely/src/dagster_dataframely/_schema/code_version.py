@@ -24,7 +24,7 @@ def derive_code_version(rules: SchemaRules, plans: Mapping[str, str] | None = No
     """
     lines = [rules.name]
     lines += [
-        f"column {name}: {describe_dtype(column)}, {_arguments(column)}"
+        f"column {name}: {describe_dtype(column, None)}, {_arguments(column)}"
         for name, column in rules.columns.items()
     ]
     for rule in rules.rules:

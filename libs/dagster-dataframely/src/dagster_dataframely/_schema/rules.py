@@ -9,6 +9,7 @@ import dataframely as dy
 import polars as pl
 
 from dagster_dataframely import _names
+from dagster_dataframely._cells import MAX_CHARACTERS, render_dtype
 from dagster_dataframely._schema.severity import Severity
 from dagster_dataframely._schema.words import describe_dtype
 from dagster_dataframely._text import printable
@@ -149,16 +150,19 @@ class SchemaRules:
 
     def mismatches(self, found: Mapping[str, pl.DataType]) -> list[ColumnMismatch]:
         """Every declared column that is missing or has another dtype, in the schema's order."""
-        # What is inside a dtype can be values: an Enum's are its categories.
-        shown = {
-            name: str(dtype.base_type() if name in self.redacted else dtype)
-            for name, dtype in found.items()
-        }
         return [
-            ColumnMismatch(name, describe_dtype(column), shown.get(name))
+            self._mismatch(name, column, found.get(name))
             for name, column in self.columns.items()
             if name not in found or not column.validate_dtype(found[name])
         ]
+
+    def _mismatch(self, name: str, column: dy.Column, found: pl.DataType | None) -> ColumnMismatch:
+        expected = describe_dtype(column, MAX_CHARACTERS)
+        if found is None:
+            return ColumnMismatch(name, expected, None)
+        # What is inside a dtype can be values: an Enum's are its categories.
+        shown = render_dtype(found, redacted=name in self.redacted)
+        return ColumnMismatch(name, expected, f"another {shown}" if shown == expected else shown)
 
     def reject_non_boolean(self, found: pl.Schema) -> None:
         """Raise where a rule is neither true nor false for the dtypes of a frame."""

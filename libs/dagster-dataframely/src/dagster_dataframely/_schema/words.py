@@ -7,12 +7,14 @@ from typing import Any
 import dataframely as dy
 import polars as pl
 
+from dagster_dataframely._cells import MAX_CHARACTERS, render_dtype
 from dagster_dataframely._text import count, cut, printable
 
 _MAX_VALUES = 10
 
 
-_MAX_EXPRESSION_LENGTH = 200
+_MAX_DTYPE, _MAX_DOCSTRING = 1_000, 1_000
+"""Characters that go into the event log with each materialization."""
 
 
 _BOUNDS = {
@@ -36,7 +38,7 @@ _WORDS = {
 
 
 _ARGUMENTS: Mapping[str, Callable[[Any], str]] = {
-    "regex": lambda regex: f"matches `{printable(regex)}`",
+    "regex": lambda regex: f"matches `{cut(printable(regex), MAX_CHARACTERS)}`",
     "is_in": lambda values: f"one of {_values(values)}",
     "resolution": lambda resolution: f"a multiple of {resolution}",
 }
@@ -45,13 +47,18 @@ _ARGUMENTS: Mapping[str, Callable[[Any], str]] = {
 _ANY_WIDTH = {dy.Integer: "any integer", dy.Float: "any float", dy.Any: "any dtype"}
 
 
-def describe_dtype(column: dy.Column) -> str:
-    """The dtype as Polars prints it, or words where the column allows several dtypes."""
+def describe_dtype(column: dy.Column, max_characters: int | None = _MAX_DTYPE) -> str:
+    """Print the dtype as Polars does, or words where the column allows several dtypes.
+
+    `max_characters=None` prints every category and field.
+    """
     if (words := _ANY_WIDTH.get(type(column))) is not None:
         return words
     if isinstance(column, dy.Decimal) and column.precision is None:
         return f"Decimal(any precision, scale={column.scale})"
-    return str(column.dtype)
+    if max_characters is None:
+        return str(column.dtype)
+    return render_dtype(column.dtype, max_characters=max_characters)
 
 
 def describe_constraint(column: dy.Column, rule: str, expression: pl.Expr) -> str:
@@ -74,12 +81,12 @@ def describe_constraint(column: dy.Column, rule: str, expression: pl.Expr) -> st
 def describe_function(function: Callable[..., object] | None) -> str | None:
     """The first paragraph of a rule's docstring on one line, or `None`."""
     doc = inspect.getdoc(function) if inspect.isfunction(function) else None
-    return " ".join(doc.split("\n\n")[0].split()) or None if doc else None
+    return cut(" ".join(doc.split("\n\n")[0].split()), _MAX_DOCSTRING) or None if doc else None
 
 
 def describe_expression(expression: pl.Expr) -> str:
-    """An expression as Polars prints it, cut at 200 characters."""
-    return cut(printable(" ".join(str(expression).split())), _MAX_EXPRESSION_LENGTH)
+    """Print an expression as Polars does, cut at 200 characters."""
+    return cut(printable(" ".join(str(expression).split())), MAX_CHARACTERS)
 
 
 def _describe_inner(column: dy.List | dy.Array | dy.Struct, rule: str, expression: pl.Expr) -> str:
