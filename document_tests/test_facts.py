@@ -10,10 +10,18 @@ from typing import Any
 
 import dagster as dg
 import dataframely as dy
-import fault_runs
 import polars as pl
 import pytest
-from round_trips import ALL_DTYPES, DTYPES, STORAGES, managers, send, series_of, session_zone
+from support import fault_runs
+from support.round_trips import (
+    ALL_DTYPES,
+    DTYPES,
+    STORAGES,
+    managers,
+    send,
+    series_of,
+    session_zone,
+)
 
 import dagster_dataframely as dd
 from dagster_dataframely import __main__ as command

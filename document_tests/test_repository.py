@@ -8,7 +8,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 RECORDS = sorted(path for path in (ROOT / "adr").glob("*.md") if path.name[0].isdigit())
-TEST_FOLDERS = ["tests", "libs/dagster-dataframely/tests", "examples/warehouse/tests"]
+TEST_FOLDERS = ["document_tests", "libs/dagster-dataframely/tests", "examples/warehouse/tests"]
 
 
 def nox_sessions() -> dict[str, ast.FunctionDef]:

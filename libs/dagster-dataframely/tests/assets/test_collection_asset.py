@@ -5,7 +5,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import dagster as dg
 import dataframely as dy
@@ -15,6 +15,7 @@ from dagster import AssetExecutionContext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+from support.storage import Store
 
 import dagster_dataframely as dd
 from dagster_dataframely import _names
@@ -38,9 +39,6 @@ from dagster_dataframely.errors import (
     ValidationAbortError,
 )
 from dagster_dataframely.testing import Invocation, invoke_collection
-
-if TYPE_CHECKING:
-    from conftest import Store
 
 
 class Order(dy.Schema):
@@ -186,7 +184,7 @@ class Outcome:
 
 
 @pytest.fixture(params=["run", "call"])
-def execute(request: pytest.FixtureRequest, store: "Store") -> Any:
+def execute(request: pytest.FixtureRequest, store: Store) -> Any:
     """Execute the assets of a collection in a run or by a direct invocation."""
 
     def run(asset: dg.AssetsDefinition) -> Outcome:
@@ -258,7 +256,7 @@ def test_error_rows_of_every_member_are_set_aside(execute: Any, engine: str) -> 
     assert Shop.is_valid(tables)
 
 
-def test_an_error_row_of_one_member_keeps_all_from_being_written(store: "Store") -> None:
+def test_an_error_row_of_one_member_keeps_all_from_being_written(store: Store) -> None:
     frames = CLEAN | {"notes": pl.DataFrame({"text": ["long text"]})}
     assert store.materialize(declare(Shop.cast(CLEAN))).success
     result = store.materialize(declare(Shop.cast(frames)))
@@ -270,7 +268,7 @@ def test_an_error_row_of_one_member_keeps_all_from_being_written(store: "Store")
     assert store.files.files == ["lines.parquet", "notes.parquet", "orders.parquet"]
 
 
-def test_a_filter_keeps_all_from_being_written_without_a_quarantine(store: "Store") -> None:
+def test_a_filter_keeps_all_from_being_written_without_a_quarantine(store: Store) -> None:
     result = store.materialize(declare(Shop.cast(CLEAN | {"orders": ORDERS[:1]})))
     name, message = store.error_of(result)
     assert (name, "`has_lines` (2)" in message) == ("ValidationAbortError", True)
@@ -281,7 +279,7 @@ def test_a_filter_keeps_all_from_being_written_without_a_quarantine(store: "Stor
     assert store.files.files == []
 
 
-def test_a_member_of_which_nothing_survives_keeps_all_from_being_written(store: "Store") -> None:
+def test_a_member_of_which_nothing_survives_keeps_all_from_being_written(store: Store) -> None:
     frames = CLEAN | {"orders": ORDERS.with_columns(total=-1)}
     result = store.materialize(declare(Shop.cast(frames), quarantine=True))
     name, message = store.error_of(result)
@@ -296,7 +294,7 @@ def test_a_member_of_which_nothing_survives_keeps_all_from_being_written(store: 
     assert quarantine["dy_filter__has_lines"].to_list() == ["invalid"] * 3
 
 
-def test_another_column_of_one_member_keeps_all_from_being_looked_at(store: "Store") -> None:
+def test_another_column_of_one_member_keeps_all_from_being_looked_at(store: Store) -> None:
     frames = {**DIRTY, "lines": DIRTY["lines"].drop("amount")}
     result = store.materialize(declare(dict(frames), quarantine=True), partition_key=None)
     assert store.error_of(result)[0] == "ColumnSchemaError"
@@ -431,7 +429,7 @@ class Pairs(dy.Collection):
         return self.some.join(self.others, on="id")
 
 
-def test_a_rule_over_the_whole_table_looks_at_what_the_filters_leave(store: "Store") -> None:
+def test_a_rule_over_the_whole_table_looks_at_what_the_filters_leave(store: Store) -> None:
     frames = {"some": pl.DataFrame({"id": [1, 2, 3]}), "others": pl.DataFrame({"id": [2, 3, 4, 5]})}
     assert all(Crowd.is_valid(frame) for frame in frames.values())
     result = store.materialize(_returning(frames, Pairs, quarantine=True))
@@ -759,7 +757,7 @@ def test_a_filter_that_needs_rows_does_not_keep_the_collection_from_being_declar
 # What the function may return and take.
 
 
-def test_a_member_may_come_with_metadata_tags_and_a_data_version(store: "Store") -> None:
+def test_a_member_may_come_with_metadata_tags_and_a_data_version(store: Store) -> None:
     orders = dg.MaterializeResult(
         value=ORDERS,
         metadata={"source": "till"},
@@ -803,7 +801,7 @@ def test_anything_else_is_refused_by_name(returned: Any, asset: str, found: str)
         assert "a frame for each member, or an instance, of `Shop`" in str(raised.value)
 
 
-def test_inputs_config_and_an_async_body(store: "Store") -> None:
+def test_inputs_config_and_an_async_body(store: Store) -> None:
     class Config(dg.Config):
         first: int = 1
 
@@ -824,7 +822,7 @@ def test_inputs_config_and_an_async_body(store: "Store") -> None:
 
 
 @pytest.mark.parametrize("how", ["run", "call"])
-def test_partitions(store: "Store", how: str) -> None:
+def test_partitions(store: Store, how: str) -> None:
     by_day = {"mon": Shop.cast(CLEAN), "tue": Shop.cast(DIRTY)}
     shop = declare(by_day, quarantine=True, partitions_def=DAYS)
     if how == "call":
@@ -847,7 +845,7 @@ def test_partitions(store: "Store", how: str) -> None:
     assert store.statuses("orders", "dy_filter__has_lines") == {"mon": "SUCCEEDED", "tue": "FAILED"}
 
 
-def test_a_lazy_member_is_handed_over_lazily(store: "Store") -> None:
+def test_a_lazy_member_is_handed_over_lazily(store: Store) -> None:
     handed: dict[str, type] = {}
     handle = store.files.handle_output
 
@@ -866,7 +864,7 @@ def test_a_lazy_member_is_handed_over_lazily(store: "Store") -> None:
     }
 
 
-def test_dagster_can_move_the_members_to_other_keys(store: "Store") -> None:
+def test_dagster_can_move_the_members_to_other_keys(store: Store) -> None:
     module = ModuleType("module")
     vars(module)["shop"] = _returning(Shop.cast(DIRTY), quarantine=True)
     (moved,) = dg.load_assets_from_modules([module], key_prefix="city")
@@ -888,7 +886,7 @@ class Twins(dy.Collection):
     orders_quarantine: dy.LazyFrame[Order]
 
 
-def test_a_quarantine_may_not_be_another_member(store: "Store") -> None:
+def test_a_quarantine_may_not_be_another_member(store: Store) -> None:
     frames = {"orders": ORDERS, "orders_quarantine": ORDERS}
     result = store.materialize(_returning(frames, Twins, quarantine=True))
     assert store.error_of(result)[0] == "QuarantineKeyCollisionError"
@@ -896,7 +894,7 @@ def test_a_quarantine_may_not_be_another_member(store: "Store") -> None:
 
 
 @pytest.mark.parametrize("layout", ["columns", "list"])
-def test_quarantines_of_the_members_are_assets_of_the_graph(store: "Store", layout: Any) -> None:
+def test_quarantines_of_the_members_are_assets_of_the_graph(store: Store, layout: Any) -> None:
     shop = _returning(
         Shop.cast(DIRTY),
         quarantine=True,

@@ -8,19 +8,18 @@ import pydoc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import dagster as dg
 import dataframely as dy
 import polars as pl
 import pytest
+from support.execution import Execute
+from support.storage import FileIOManager
 
 import dagster_dataframely as dd
 from dagster_dataframely._assets.asset import DECIDED
 from dagster_dataframely._settings import SettingArguments
-
-if TYPE_CHECKING:
-    from conftest import Execute, FileIOManager
 
 
 class Orders(dy.Schema):
@@ -97,7 +96,7 @@ def test_specs_and_columns_are_there_before_any_run() -> None:
     ],
 )
 def test_granularity_decides_which_checks_are_declared_and_reported(
-    execute: "Execute", settings: dict[str, Any], expected: list[str]
+    execute: Execute, settings: dict[str, Any], expected: list[str]
 ) -> None:
     @dd.asset(Orders, **settings)
     def orders() -> pl.DataFrame:
@@ -162,7 +161,7 @@ def test_a_code_version_is_derived_from_the_schema_or_given() -> None:
 
 
 def test_assets_of_one_name_under_different_prefixes_load_and_run_together(
-    instance: dg.DagsterInstance, files: "FileIOManager"
+    instance: dg.DagsterInstance, files: FileIOManager
 ) -> None:
     assets = [
         dd.asset(Orders, key_prefix=prefix)(lambda_named_orders())
@@ -177,7 +176,7 @@ def test_assets_of_one_name_under_different_prefixes_load_and_run_together(
 
 @pytest.mark.parametrize("quarantine", [False, True])
 def test_an_asset_loaded_under_another_prefix_keeps_its_checks_and_quarantine(
-    run: "Execute", files: "FileIOManager", *, quarantine: bool
+    run: Execute, files: FileIOManager, *, quarantine: bool
 ) -> None:
     module = ModuleType("module")
     frame = pl.DataFrame({"id": [1, 2], "amount": [2, -2 if quarantine else 2]})
@@ -205,7 +204,7 @@ def test_an_asset_loaded_under_another_prefix_keeps_its_checks_and_quarantine(
     ],
 )
 def test_checks_and_results_have_the_key_of_the_asset(
-    execute: "Execute", arguments: dict[str, Any], expected: list[str]
+    execute: Execute, arguments: dict[str, Any], expected: list[str]
 ) -> None:
     @dd.asset(Orders, **arguments)
     def orders() -> pl.DataFrame:
@@ -392,7 +391,7 @@ def test_an_argument_that_the_schema_decides_is_refused_by_name(
     ],
 )
 def test_quarantine_and_filter_are_one_switch(
-    execute: "Execute", switch: dict[str, Any], *, expected: bool
+    execute: Execute, switch: dict[str, Any], *, expected: bool
 ) -> None:
     @dd.asset(Orders, **switch)
     def orders() -> pl.DataFrame:
@@ -511,7 +510,7 @@ def as_coroutine(returned: Any) -> Callable[[], object]:
 )
 @pytest.mark.parametrize("build", RETURNED, ids=["eager", "lazy", "result", "lazy result", "none"])
 def test_what_is_returned_decides_and_not_the_annotation(
-    call: "Execute", build: Callable[[], object], annotated: Callable[[object], Any]
+    call: Execute, build: Callable[[], object], annotated: Callable[[object], Any]
 ) -> None:
     outcome = call(dd.asset(Orders)(annotated(build())))
     assert outcome.success
@@ -524,14 +523,14 @@ def test_what_is_returned_decides_and_not_the_annotation(
     + [(build, as_coroutine) for build in RETURNED[::2]],
 )
 def test_what_is_returned_decides_in_a_run_too(
-    run: "Execute", build: Callable[[], object], annotated: Callable[[object], Any]
+    run: Execute, build: Callable[[], object], annotated: Callable[[object], Any]
 ) -> None:
     outcome = run(dd.asset(Orders, quarantine=True)(annotated(build())))
     assert outcome.success
     outcome.assert_stored(table=None if build() is None else FRAME, quarantine=None)
 
 
-def test_an_asynchronous_function_sets_error_rows_aside(execute: "Execute") -> None:
+def test_an_asynchronous_function_sets_error_rows_aside(execute: Execute) -> None:
     frame = pl.DataFrame({"id": [1, 2], "amount": [2, -2]})
     outcome = execute(dd.asset(Orders, quarantine=True)(as_coroutine(frame.lazy())))
     assert (outcome.success, outcome.error) == (True, None)
@@ -581,7 +580,7 @@ REFUSED_VALUES = [
 
 @pytest.mark.parametrize(("build", "found", "fix"), REFUSED_VALUES)
 def test_anything_else_is_refused_with_what_was_found_and_what_to_write(
-    execute: "Execute", build: Callable[[], object], found: str, fix: str
+    execute: Execute, build: Callable[[], object], found: str, fix: str
 ) -> None:
     outcome = execute(dd.asset(Orders, quarantine=True)(as_number(build())))
     assert (outcome.success, outcome.error) == (False, "ReturnValueError")
@@ -594,7 +593,7 @@ def test_anything_else_is_refused_with_what_was_found_and_what_to_write(
 
 @pytest.mark.parametrize("frame", [FRAME, FRAME.lazy()], ids=["eager", "lazy"])
 def test_metadata_tags_and_data_version_of_a_result_land_on_the_materialization(
-    run: "Execute", instance: dg.DagsterInstance, frame: pl.DataFrame | pl.LazyFrame
+    run: Execute, instance: dg.DagsterInstance, frame: pl.DataFrame | pl.LazyFrame
 ) -> None:
     @dd.asset(Orders)
     def orders() -> object:
@@ -808,7 +807,7 @@ def test_config_under_string_annotations_fails_as_on_a_plain_asset(
 def test_inputs_reach_the_function_in_a_run(
     import_source: Import,
     instance: dg.DagsterInstance,
-    files: "FileIOManager",
+    files: FileIOManager,
     future: str,
     context: str,
     body: str,
@@ -829,7 +828,7 @@ def test_inputs_reach_the_function_in_a_run(
 def test_config_and_resources_reach_the_function_in_a_run(
     import_source: Import,
     instance: dg.DagsterInstance,
-    files: "FileIOManager",
+    files: FileIOManager,
     context: str,
     *,
     quarantine: bool,

@@ -2,18 +2,17 @@
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dagster as dg
 import dataframely as dy
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from support.execution import Execute
+from support.storage import FileIOManager
 
 import dagster_dataframely as dd
-
-if TYPE_CHECKING:
-    from conftest import Execute, FileIOManager
 
 
 class Raw(dy.Schema):
@@ -92,7 +91,7 @@ def strings_lazy(seen: list[Any]) -> Function:
 
 @pytest.fixture
 def materialize(
-    files: "FileIOManager", instance: dg.DagsterInstance
+    files: FileIOManager, instance: dg.DagsterInstance
 ) -> Callable[..., dg.ExecuteInProcessResult]:
     def materialize(*assets: dg.AssetsDefinition, **arguments: Any) -> dg.ExecuteInProcessResult:
         return dg.materialize(
@@ -327,7 +326,7 @@ def test_a_typed_input_binds_by_position_and_name_in_a_call() -> None:
 
 
 @pytest.mark.parametrize("is_lazy", [False, True])
-def test_a_typed_return_annotation_is_allowed(execute: "Execute", *, is_lazy: bool) -> None:
+def test_a_typed_return_annotation_is_allowed(execute: Execute, *, is_lazy: bool) -> None:
     def eager() -> dy.DataFrame[Raw]:
         return Raw.cast(RAW)
 

@@ -2,13 +2,14 @@
 
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import dagster as dg
 import dataframely as dy
 import polars as pl
 import pytest
 from dagster import AssetExecutionContext
+from support.storage import Store
 
 import dagster_dataframely as dd
 from dagster_dataframely.errors import (
@@ -16,9 +17,6 @@ from dagster_dataframely.errors import (
     InvalidCollectionError,
     InvalidSeverityError,
 )
-
-if TYPE_CHECKING:
-    from conftest import Store
 
 
 class Order(dy.Schema):
@@ -101,7 +99,7 @@ def shop(orders: Any = ORDERS, lines: Any = LINES, cities: Any = CITIES) -> dict
     }
 
 
-def removed(store: "Store", result: dg.ExecuteInProcessResult, partition: str | None = None) -> Any:
+def removed(store: Store, result: dg.ExecuteInProcessResult, partition: str | None = None) -> Any:
     return {name: store.failures(result, partition, name) for name in ("orders", "lines")}
 
 
@@ -141,9 +139,7 @@ def test_members_may_be_delta_lake_tables(instance: dg.DagsterInstance, tmp_path
 
 
 @pytest.mark.parametrize("eager", [True, False], ids=["eager", "lazy"])
-def test_each_filter_is_a_check_of_each_member_it_applies_to(
-    store: "Store", *, eager: bool
-) -> None:
+def test_each_filter_is_a_check_of_each_member_it_applies_to(store: Store, *, eager: bool) -> None:
     members = shop()
     checks = dd.build_collection_checks(Shop, members=members)
     if eager:
@@ -162,7 +158,7 @@ def test_each_filter_is_a_check_of_each_member_it_applies_to(
     ]
 
 
-def test_a_passing_check_counts_no_row_and_has_no_sample(store: "Store") -> None:
+def test_a_passing_check_counts_no_row_and_has_no_sample(store: Store) -> None:
     members = shop(ORDERS[:1], LINES[:2])
     checks = dd.build_collection_checks(Shop, members=members)
     result = store.materialize(*members.values(), checks)
@@ -211,7 +207,7 @@ def test_specs_name_the_filter_and_depend_on_every_member() -> None:
     assert named.op.name == "nightly"
 
 
-def test_a_check_runs_without_the_others(store: "Store") -> None:
+def test_a_check_runs_without_the_others(store: Store) -> None:
     members = shop()
     store.materialize(*members.values())
     checks = dd.build_collection_checks(Shop, members=members)
@@ -222,7 +218,7 @@ def test_a_check_runs_without_the_others(store: "Store") -> None:
     }
 
 
-def test_severities_by_filter(store: "Store") -> None:
+def test_severities_by_filter(store: Store) -> None:
     members = shop()
     checks = dd.build_collection_checks(
         Shop, members=members, severity="warn", severities={"has_lines": "error"}
@@ -235,14 +231,14 @@ def test_severities_by_filter(store: "Store") -> None:
     }
 
 
-def test_samples_are_bounded(store: "Store") -> None:
+def test_samples_are_bounded(store: Store) -> None:
     members = shop()
     checks = dd.build_collection_checks(Shop, members=members, max_failure_samples=1)
     found = store.found(store.materialize(*members.values(), checks), asset="lines")
     assert len(found["dy_filter__has_lines"][2]["dy_failed_sample"].records) == 1
 
 
-def test_an_optional_member_may_be_left_out(store: "Store") -> None:
+def test_an_optional_member_may_be_left_out(store: Store) -> None:
     members = shop()
     del members["lines"]
     checks = dd.build_collection_checks(Shop, members=members)
@@ -253,7 +249,7 @@ def test_an_optional_member_may_be_left_out(store: "Store") -> None:
     }
 
 
-def test_another_column_fails_the_run_unless_it_is_cast(store: "Store") -> None:
+def test_another_column_fails_the_run_unless_it_is_cast(store: Store) -> None:
     members = shop(lines=LINES.with_columns(pl.col("amount").cast(pl.Int32)))
     checks = dd.build_collection_checks(Shop, members=members)
     result = store.materialize(*members.values(), checks)
@@ -264,7 +260,7 @@ def test_another_column_fails_the_run_unless_it_is_cast(store: "Store") -> None:
     assert removed(store, store.check(checks, *members.values())) == REMOVED
 
 
-def test_dagster_can_move_checks_and_assets_to_other_keys(store: "Store") -> None:
+def test_dagster_can_move_checks_and_assets_to_other_keys(store: Store) -> None:
     members = shop()
     module = ModuleType("module")
     vars(module).update(members, checks=dd.build_collection_checks(Shop, members=members))
@@ -284,7 +280,7 @@ LINES_BY_DAY = {"mon": LINES, "tue": LINES[:1]}
 """On Wednesday there is an order and no line."""
 
 
-def partitioned_shop(store: "Store") -> dict[str, Any]:
+def partitioned_shop(store: Store) -> dict[str, Any]:
     members = {
         "orders": table("orders", ORDERS_BY_DAY, DAYS),
         "lines": table("lines", LINES_BY_DAY, DAYS),
@@ -299,7 +295,7 @@ def partitioned_shop(store: "Store") -> dict[str, Any]:
 NO_LINE = {"dy_filter__has_lines": 1}
 
 
-def test_a_run_with_a_partition_checks_the_members_in_it(store: "Store") -> None:
+def test_a_run_with_a_partition_checks_the_members_in_it(store: Store) -> None:
     members = partitioned_shop(store)
     checks = dd.build_collection_checks(Shop, members=members)
     assert {spec.partitions_def for spec in checks.check_specs} == {DAYS}
@@ -309,7 +305,7 @@ def test_a_run_with_a_partition_checks_the_members_in_it(store: "Store") -> None
         assert (removed(store, result, day), store.found(result)) == (expected, {})
 
 
-def test_a_run_without_a_partition_checks_each(store: "Store") -> None:
+def test_a_run_without_a_partition_checks_each(store: Store) -> None:
     members = partitioned_shop(store)
     checks = dd.build_collection_checks(Shop, members=members)
     result = store.check(checks, *members.values())
@@ -332,7 +328,7 @@ def test_a_run_without_a_partition_checks_each(store: "Store") -> None:
 
 @pytest.mark.parametrize("tags", [{}, {"partition": "mon"}], ids=["no partition", "partition"])
 def test_a_member_without_partitions_is_checked_against_all_of_the_others(
-    store: "Store", tags: dict[str, str]
+    store: Store, tags: dict[str, str]
 ) -> None:
     by_day = {"mon": LINES[:2], "wed": LINES[2:3]}
     members = {
@@ -349,7 +345,7 @@ def test_a_member_without_partitions_is_checked_against_all_of_the_others(
     assert store.failures(result, "mon", asset="lines") == {}
 
 
-def test_a_member_of_which_no_partition_is_known_is_read_nevertheless(store: "Store") -> None:
+def test_a_member_of_which_no_partition_is_known_is_read_nevertheless(store: Store) -> None:
     members: dict[str, Any] = {
         "orders": table("orders", ORDERS_BY_DAY, DAYS),
         "lines": dg.AssetSpec("lines", partitions_def=DAYS),

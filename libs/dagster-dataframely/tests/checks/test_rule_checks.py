@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dagster as dg
 import dataframely as dy
@@ -11,15 +11,13 @@ import polars as pl
 import polars.selectors as cs
 import pytest
 from dagster import AssetExecutionContext
+from support.storage import Store
 
 import dagster_dataframely as dd
 from dagster_dataframely import _names
 from dagster_dataframely._schema.read import read_schema
 from dagster_dataframely.data import OrdersSchema, invalid_orders
 from dagster_dataframely.errors import InvalidArgumentError
-
-if TYPE_CHECKING:
-    from conftest import Store
 
 
 class Trips(dy.Schema):
@@ -90,7 +88,7 @@ def table(
     ids=["rule", "column", "schema", "no sample"],
 )
 def test_specs_and_results_are_those_of_an_asset_of_the_schema(
-    store: "Store", settings: Any, *, eager: bool
+    store: Store, settings: Any, *, eager: bool
 ) -> None:
     frame = invalid_orders().with_columns(extra=1)
 
@@ -108,7 +106,7 @@ def test_specs_and_results_are_those_of_an_asset_of_the_schema(
     assert store.found(store.materialize(plain, checks)) == store.found(expected)
 
 
-def test_a_check_runs_without_the_others(store: "Store") -> None:
+def test_a_check_runs_without_the_others(store: Store) -> None:
     trips = table(DIRTY)
     store.materialize(trips)
     checks = dd.build_rule_checks(Trips, asset=trips)
@@ -139,7 +137,7 @@ class Fleet(dy.Schema):
         return pl.len() > 2
 
 
-def test_a_check_finds_the_same_whether_others_run_or_not(store: "Store") -> None:
+def test_a_check_finds_the_same_whether_others_run_or_not(store: Store) -> None:
     fleet = pl.DataFrame({"id": [1, -2, 3, 4], "city": ["rome", "rome", "oslo", "oslo"]})
     trips = table(fleet)
     checks = dd.build_rule_checks(Fleet, asset=trips)
@@ -156,7 +154,7 @@ def test_a_check_finds_the_same_whether_others_run_or_not(store: "Store") -> Non
         assert store.failures(store.check(checks, trips, only=check)) == expected
 
 
-def test_only_columns_that_rules_name_are_read(store: "Store") -> None:
+def test_only_columns_that_rules_name_are_read(store: Store) -> None:
     def explode(_series: pl.Series) -> pl.Series:
         raise AssertionError
 
@@ -200,7 +198,7 @@ def test_rules_are_narrowed_to_the_columns_they_need(rules: list[str], columns: 
     assert list(narrowed.columns) == columns
 
 
-def test_a_missing_column_fails_the_run_and_is_named(store: "Store") -> None:
+def test_a_missing_column_fails_the_run_and_is_named(store: Store) -> None:
     trips = table(DRIFTED)
     checks = dd.build_rule_checks(Trips, asset=trips)
     result = store.materialize(trips, checks)
@@ -211,7 +209,7 @@ def test_a_missing_column_fails_the_run_and_is_named(store: "Store") -> None:
     assert (name, passed, severity) == ("dy_schema__columns", False, "ERROR")
 
 
-def test_a_missing_column_does_not_matter_to_a_check_that_does_not_name_it(store: "Store") -> None:
+def test_a_missing_column_does_not_matter_to_a_check_that_does_not_name_it(store: Store) -> None:
     trips = table(DRIFTED)
     store.materialize(trips)
     checks = dd.build_rule_checks(Trips, asset=trips)
@@ -222,7 +220,7 @@ def test_a_missing_column_does_not_matter_to_a_check_that_does_not_name_it(store
 
 
 @pytest.mark.parametrize("eager", [True, False], ids=["eager", "lazy"])
-def test_a_cast_comes_before_the_checks(store: "Store", *, eager: bool) -> None:
+def test_a_cast_comes_before_the_checks(store: Store, *, eager: bool) -> None:
     trips = table(DIRTY.with_columns(pl.col("id").cast(pl.Int32)))
     if eager:
         store.load_eagerly()
@@ -236,7 +234,7 @@ def test_a_cast_comes_before_the_checks(store: "Store", *, eager: bool) -> None:
     assert store.error_of(store.materialize(drifted, checks))[0] == "ColumnSchemaError"
 
 
-def test_nothing_is_written(store: "Store") -> None:
+def test_nothing_is_written(store: Store) -> None:
     trips = table(DIRTY)
     store.materialize(trips)
     before = store.files.files
@@ -251,7 +249,7 @@ def test_nothing_is_written(store: "Store") -> None:
 @pytest.mark.parametrize(
     "value", [{"id": [1]}, [CLEAN], "text"], ids=lambda value: type(value).__name__
 )
-def test_an_asset_that_is_no_frame_is_named(store: "Store", value: Any) -> None:
+def test_an_asset_that_is_no_frame_is_named(store: Store, value: Any) -> None:
     trips = table(value)
     checks = dd.build_rule_checks(Trips, asset=trips)
     store.resources = {"io_manager": dg.mem_io_manager}
@@ -265,7 +263,7 @@ def test_an_asset_that_is_no_frame_is_named(store: "Store", value: Any) -> None:
 
 @pytest.mark.parametrize("frame", [DIRTY, DIRTY.lazy()], ids=["eager", "lazy"])
 def test_a_manager_that_keeps_the_object_gives_either_kind_of_frame(
-    store: "Store", frame: pl.DataFrame | pl.LazyFrame
+    store: Store, frame: pl.DataFrame | pl.LazyFrame
 ) -> None:
     trips = table(frame)
     checks = dd.build_rule_checks(Trips, asset=trips)
@@ -275,7 +273,7 @@ def test_a_manager_that_keeps_the_object_gives_either_kind_of_frame(
 
 @pytest.mark.parametrize("how", ["spec", "key", "bare key"])
 def test_a_table_that_no_asset_writes_loads_through_the_manager_of_its_spec(
-    store: "Store", how: str
+    store: Store, how: str
 ) -> None:
     spec = dg.AssetSpec(["lake", "trips"], metadata={"dagster/io_manager_key": "lake"})
     DIRTY.write_parquet(_created(store.files.path(spec.key)))
@@ -290,7 +288,7 @@ def _created(path: Path) -> Path:
     return path
 
 
-def test_an_asset_with_an_io_manager_of_its_own_loads_through_it(store: "Store") -> None:
+def test_an_asset_with_an_io_manager_of_its_own_loads_through_it(store: Store) -> None:
     with pytest.warns(dg.BetaWarning, match="io_manager_def"):
         trips = table(DIRTY, io_manager_def=store.files)
     checks = dd.build_rule_checks(Trips, asset=trips)
@@ -299,7 +297,7 @@ def test_an_asset_with_an_io_manager_of_its_own_loads_through_it(store: "Store")
 
 
 def test_the_table_of_an_asset_of_the_schema_is_checked_again_under_other_names(
-    store: "Store",
+    store: Store,
 ) -> None:
     @dd.asset(Trips, quarantine=True)
     def trips() -> pl.DataFrame:
@@ -321,13 +319,13 @@ def test_the_table_of_an_asset_of_the_schema_is_checked_again_under_other_names(
     }
 
 
-def test_checks_of_several_assets_and_under_another_key(store: "Store") -> None:
+def test_checks_of_several_assets_and_under_another_key(store: Store) -> None:
     trips, fares = table(DIRTY), dg.asset(name="fares")(lambda: CLEAN)
     both = [dd.build_rule_checks(Trips, asset=asset) for asset in (trips, fares)]
     assert store.failures(store.materialize(trips, fares, *both)) == FAILED
 
 
-def test_dagster_can_move_checks_and_asset_to_another_key(store: "Store") -> None:
+def test_dagster_can_move_checks_and_asset_to_another_key(store: Store) -> None:
     trips = table(DIRTY)
     module = ModuleType("module")
     vars(module).update(trips=trips, checks=dd.build_rule_checks(Trips, asset=trips))
@@ -344,14 +342,14 @@ BY_DAY = {"mon": DIRTY, "tue": CLEAN, "thu": DIRTY[2:]}
 
 
 @pytest.fixture
-def days(store: "Store") -> dg.AssetsDefinition:
+def days(store: Store) -> dg.AssetsDefinition:
     trips = table(BY_DAY, partitions_def=DAYS)
     for day in BY_DAY:
         assert store.materialize(trips, partition_key=day).success
     return trips
 
 
-def test_a_run_with_a_partition_checks_that_partition(store: "Store") -> None:
+def test_a_run_with_a_partition_checks_that_partition(store: Store) -> None:
     trips = table(BY_DAY, partitions_def=DAYS)
     checks = dd.build_rule_checks(Trips, asset=trips)
     assert [spec.partitions_def for spec in checks.check_specs] == [DAYS] * len(CHECKS)
@@ -364,7 +362,7 @@ def test_a_run_with_a_partition_checks_that_partition(store: "Store") -> None:
 
 
 def test_a_run_without_a_partition_checks_each_that_is_materialized(
-    store: "Store", days: dg.AssetsDefinition
+    store: Store, days: dg.AssetsDefinition
 ) -> None:
     checks = dd.build_rule_checks(Trips, asset=days)
     result = store.check(checks, days)
@@ -400,7 +398,7 @@ def test_a_run_without_a_partition_checks_each_that_is_materialized(
 
 
 def test_each_evaluation_is_about_the_partitions_latest_materialization(
-    store: "Store", days: dg.AssetsDefinition
+    store: Store, days: dg.AssetsDefinition
 ) -> None:
     store.check(dd.build_rule_checks(Trips, asset=days), days)
     key = dg.AssetCheckKey(days.key, "dy_rule__km__min")
@@ -410,7 +408,7 @@ def test_each_evaluation_is_about_the_partitions_latest_materialization(
 
 
 def test_a_range_of_partitions_has_an_evaluation_for_each(
-    store: "Store", days: dg.AssetsDefinition
+    store: Store, days: dg.AssetsDefinition
 ) -> None:
     checks = dd.build_rule_checks(Trips, asset=days)
     tags = {"asset_partition_range_start": "mon", "asset_partition_range_end": "wed"}
@@ -425,7 +423,7 @@ def test_a_range_of_partitions_has_an_evaluation_for_each(
     assert [day for day in DAYS.get_partition_keys() if store.found(result, day)] == ["mon", "tue"]
 
 
-def test_without_a_materialized_partition_every_check_passes(store: "Store") -> None:
+def test_without_a_materialized_partition_every_check_passes(store: Store) -> None:
     trips = table(BY_DAY, partitions_def=DAYS)
     checks = dd.build_rule_checks(Trips, asset=trips)
     result = store.check(checks, trips)
@@ -433,7 +431,7 @@ def test_without_a_materialized_partition_every_check_passes(store: "Store") -> 
     assert store.found(result) == dict.fromkeys(CHECKS, (True, "ERROR", nothing))
 
 
-def test_a_partition_with_other_columns_does_not_hide_the_next(store: "Store") -> None:
+def test_a_partition_with_other_columns_does_not_hide_the_next(store: Store) -> None:
     by_day = {"mon": DRIFTED, "tue": DIRTY, "wed": DRIFTED.drop("city")}
     trips = table(by_day, partitions_def=DAYS)
     for day in by_day:
@@ -449,7 +447,7 @@ def test_a_partition_with_other_columns_does_not_hide_the_next(store: "Store") -
     assert store.found(result) == {}
 
 
-def test_a_grid_is_checked_cell_by_cell(store: "Store") -> None:
+def test_a_grid_is_checked_cell_by_cell(store: Store) -> None:
     cells = {"rome|mon": DIRTY, "oslo|tue": CLEAN}
     trips = table(cells, partitions_def=GRID)
     checks = dd.build_rule_checks(Trips, asset=trips)
@@ -464,7 +462,7 @@ def test_a_grid_is_checked_cell_by_cell(store: "Store") -> None:
     }
 
 
-def test_dynamic_partitions(store: "Store") -> None:
+def test_dynamic_partitions(store: Store) -> None:
     partitions = dg.DynamicPartitionsDefinition(name="cities")
     store.instance.add_dynamic_partitions("cities", ["rome"])
     trips = table({"rome": DIRTY}, partitions_def=partitions)
@@ -474,13 +472,13 @@ def test_dynamic_partitions(store: "Store") -> None:
 
 
 def test_a_key_with_partitions_has_partitioned_specs(
-    store: "Store", days: dg.AssetsDefinition
+    store: Store, days: dg.AssetsDefinition
 ) -> None:
     checks = dd.build_rule_checks(Trips, asset="trips", partitions_def=DAYS)
     assert store.failures(store.check(checks, days), "mon") == FAILED
 
 
-def test_checks_of_an_unpartitioned_asset_in_a_run_with_a_partition(store: "Store") -> None:
+def test_checks_of_an_unpartitioned_asset_in_a_run_with_a_partition(store: Store) -> None:
     trips = table(DIRTY)
     fares = dg.asset(name="fares", partitions_def=DAYS)(lambda: CLEAN)
     checks = dd.build_rule_checks(Trips, asset=trips)

@@ -4,19 +4,17 @@ import gc
 import typing
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dagster as dg
 import dataframely as dy
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from support.storage import FileIOManager
 
 import dagster_dataframely as dd
 from dagster_dataframely.errors import ValidationAbortError
-
-if TYPE_CHECKING:
-    from conftest import FileIOManager
 
 
 class Orders(dy.Schema):
@@ -219,7 +217,7 @@ def test_a_failing_plan_leaves_the_last_parquet_table(parquet: Any, tmp_path: Pa
 
 
 def test_each_phase_of_a_lazy_run_is_logged(
-    files: "FileIOManager", capsys: pytest.CaptureFixture[str]
+    files: FileIOManager, capsys: pytest.CaptureFixture[str]
 ) -> None:
     orders = declare(pl.LazyFrame, FRAME.lazy(), quarantine=True)
     dg.materialize([orders], resources={"io_manager": files})
@@ -234,7 +232,7 @@ def test_each_phase_of_a_lazy_run_is_logged(
         assert phase in logged
 
 
-def test_assets_with_the_same_types_load_and_run_together(files: "FileIOManager") -> None:
+def test_assets_with_the_same_types_load_and_run_together(files: FileIOManager) -> None:
     @dd.asset(Orders)
     def first() -> pl.LazyFrame:
         return SURVIVORS.lazy()

@@ -2,18 +2,17 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dagster as dg
 import dataframely as dy
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from support.execution import Materialize
+from support.storage import FileIOManager
 
 import dagster_dataframely as dd
-
-if TYPE_CHECKING:
-    from conftest import FileIOManager, Materialize
 
 
 class Sales(dy.Schema):
@@ -98,7 +97,7 @@ def declare(frame: pl.DataFrame | pl.LazyFrame = SALES, **arguments: Any) -> dg.
 )
 def test_table_and_quarantine_are_read_back_through_the_manager(
     manager: object,
-    materialize: "Materialize",
+    materialize: Materialize,
     read_back: ReadBack,
     prefix: list[str],
     frame: pl.DataFrame | pl.LazyFrame,
@@ -111,7 +110,7 @@ def test_table_and_quarantine_are_read_back_through_the_manager(
 
 
 def test_the_columns_tab_is_the_same_before_and_after_a_run(
-    manager: object, materialize: "Materialize", instance: dg.DagsterInstance
+    manager: object, materialize: Materialize, instance: dg.DagsterInstance
 ) -> None:
     sales = declare()
     materialize(sales, manager)
@@ -124,7 +123,7 @@ def test_the_columns_tab_is_the_same_before_and_after_a_run(
 
 
 def test_the_quarantine_key_emits_no_event(
-    manager: object, materialize: "Materialize", instance: dg.DagsterInstance
+    manager: object, materialize: Materialize, instance: dg.DagsterInstance
 ) -> None:
     result = materialize(declare(), manager)
     assert instance.get_asset_keys() == [dg.AssetKey("sales")]
@@ -137,7 +136,7 @@ def test_the_quarantine_key_emits_no_event(
 
 
 def test_the_manager_sees_the_same_output_but_for_the_key(
-    materialize: "Materialize", instance: dg.DagsterInstance
+    materialize: Materialize, instance: dg.DagsterInstance
 ) -> None:
     seen: list[dict[str, Any]] = []
 
@@ -172,7 +171,7 @@ def test_the_manager_sees_the_same_output_but_for_the_key(
 
 
 def test_the_quarantine_is_written_before_the_table(
-    files: "FileIOManager", materialize: "Materialize"
+    files: FileIOManager, materialize: Materialize
 ) -> None:
     class FailsOnTheTable(type(files)):  # type: ignore[misc]
         def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
@@ -186,7 +185,7 @@ def test_the_quarantine_is_written_before_the_table(
 
 
 def test_a_manager_that_cannot_write_the_quarantine_fails_the_run(
-    files: "FileIOManager", materialize: "Materialize"
+    files: FileIOManager, materialize: Materialize
 ) -> None:
     class FailsOnTheQuarantine(type(files)):  # type: ignore[misc]
         def handle_output(self, context: dg.OutputContext, obj: Any) -> None:
@@ -202,7 +201,7 @@ def test_a_manager_that_cannot_write_the_quarantine_fails_the_run(
 @pytest.mark.filterwarnings("ignore:Parameter `io_manager_def`:dagster.BetaWarning")
 @pytest.mark.parametrize("how", ["io_manager_key", "io_manager_def"])
 def test_the_quarantine_goes_to_the_manager_the_asset_names(
-    files: "FileIOManager", instance: dg.DagsterInstance, how: str
+    files: FileIOManager, instance: dg.DagsterInstance, how: str
 ) -> None:
     bound = {"io_manager_key": "lake"} if how == "io_manager_key" else {"io_manager_def": files}
     resources: dict[str, object] = {"io_manager": dg.mem_io_manager}
@@ -216,7 +215,7 @@ def test_the_quarantine_goes_to_the_manager_the_asset_names(
 
 
 def test_a_quarantine_spec_loads_from_the_manager_the_asset_names(
-    files: "FileIOManager", instance: dg.DagsterInstance
+    files: FileIOManager, instance: dg.DagsterInstance
 ) -> None:
     loaded: list[pl.DataFrame] = []
 
@@ -237,7 +236,7 @@ def test_a_quarantine_spec_loads_from_the_manager_the_asset_names(
 @pytest.mark.parametrize("name", ["files", pytest.param("parquet", marks=pytest.mark.io_managers)])
 def test_a_downstream_asset_loads_the_quarantine_as_it_asks(
     request: pytest.FixtureRequest,
-    materialize: "Materialize",
+    materialize: Materialize,
     read_back: ReadBack,
     name: str,
     frame_type: type,
@@ -253,7 +252,7 @@ def test_a_downstream_asset_loads_the_quarantine_as_it_asks(
 
 @pytest.mark.parametrize("partitions", ["days", "grid"])
 def test_each_partition_has_its_own_table_and_quarantine(
-    manager: object, materialize: "Materialize", read_back: ReadBack, partitions: str
+    manager: object, materialize: Materialize, read_back: ReadBack, partitions: str
 ) -> None:
     @dd.asset(
         Sales,
@@ -290,7 +289,7 @@ def test_each_partition_has_its_own_table_and_quarantine(
 
 @pytest.mark.io_managers
 def test_parquet_files_lie_side_by_side(
-    parquet: object, materialize: "Materialize", tmp_path: Path
+    parquet: object, materialize: Materialize, tmp_path: Path
 ) -> None:
     materialize(declare(), parquet)
     materialize(declare(key_prefix="shop"), parquet)
@@ -311,7 +310,7 @@ def test_parquet_files_lie_side_by_side(
 
 @pytest.mark.io_managers
 def test_duckdb_tables_lie_side_by_side(
-    duckdb: object, duckdb_file: Path, materialize: "Materialize"
+    duckdb: object, duckdb_file: Path, materialize: Materialize
 ) -> None:
     from duckdb import connect
 
@@ -336,7 +335,7 @@ def test_duckdb_tables_lie_side_by_side(
 
 @pytest.mark.parametrize("in_the_job", [True, False])
 def test_an_asset_under_the_quarantines_key_fails_the_run_before_the_function(
-    files: "FileIOManager", instance: dg.DagsterInstance, *, in_the_job: bool
+    files: FileIOManager, instance: dg.DagsterInstance, *, in_the_job: bool
 ) -> None:
     executions = []
 
@@ -370,7 +369,7 @@ def test_an_asset_under_the_quarantines_key_fails_the_run_before_the_function(
 
 
 def test_a_quarantine_spec_under_the_quarantines_key_is_no_collision(
-    files: "FileIOManager", instance: dg.DagsterInstance
+    files: FileIOManager, instance: dg.DagsterInstance
 ) -> None:
     sales = declare()
     defs = dg.Definitions(
@@ -383,7 +382,7 @@ def test_a_quarantine_spec_under_the_quarantines_key_is_no_collision(
 
 
 def test_an_asset_without_a_quarantine_collides_with_nothing(
-    files: "FileIOManager", instance: dg.DagsterInstance
+    files: FileIOManager, instance: dg.DagsterInstance
 ) -> None:
     @dg.asset
     def sales_quarantine() -> pl.DataFrame:

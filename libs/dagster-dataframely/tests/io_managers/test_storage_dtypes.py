@@ -3,21 +3,19 @@
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dagster as dg
 import dataframely as dy
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
-from round_trips import ALL_DTYPES, STORAGES, managers, send, series_of
+from support.round_trips import ALL_DTYPES, STORAGES, managers, send, series_of
+from support.storage import FileIOManager
 
 import dagster_dataframely as dd
 from dagster_dataframely._io_managers.dtypes import reject_unstorable
 from dagster_dataframely.errors import StorageDtypeError, UnstorableColumn
-
-if TYPE_CHECKING:
-    from conftest import FileIOManager
 
 
 def is_refused(storage: Any, dtype: pl.DataType) -> bool:
@@ -41,7 +39,7 @@ TRY = """
 import sys, warnings
 from pathlib import Path
 warnings.simplefilter("ignore")
-from round_trips import try_each
+from support.round_trips import try_each
 storage, folder, *numbers = sys.argv[1:]
 try_each(storage, map(int, numbers), Path(folder))
 """
@@ -219,7 +217,7 @@ def test_a_manager_that_writes_in_its_own_way_is_not_second_guessed(
 
 
 def test_a_manager_that_keeps_or_pickles_objects_takes_every_dtype(
-    instance: dg.DagsterInstance, files: "FileIOManager"
+    instance: dg.DagsterInstance, files: FileIOManager
 ) -> None:
     parcels = dd.asset(Parcels, name="parcels")(lambda: NO_PARCELS)
     resources = {"io_manager": dg.mem_io_manager}

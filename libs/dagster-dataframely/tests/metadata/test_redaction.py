@@ -5,18 +5,16 @@ import traceback
 import typing
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dagster as dg
 import dataframely as dy
 import polars as pl
 import pytest
+from support.storage import Store
 
 import dagster_dataframely as dd
 from dagster_dataframely.errors import InvalidSettingError
-
-if TYPE_CHECKING:
-    from conftest import Store
 
 PII = {"pii": True}
 
@@ -406,7 +404,7 @@ def filters_of(asset: dg.AssetsDefinition) -> dg.AssetChecksDefinition:
 @pytest.mark.parametrize("checks_of", [rules_of, filters_of])
 @pytest.mark.parametrize("number", ["12", "canary"])
 def test_a_value_that_is_not_cast_is_not_shown(
-    store: "Store",
+    store: Store,
     tmp_path: Path,
     manager: Callable[[Path], Any],
     checks_of: Callable[[dg.AssetsDefinition], dg.AssetChecksDefinition],

@@ -1,18 +1,16 @@
 """The report of a run: what became of the rows, which rules fail, and what changed."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 import dagster as dg
 import dataframely as dy
 import polars as pl
 import pytest
+from support.execution import Execute
 
 import dagster_dataframely as dd
-
-if TYPE_CHECKING:
-    from conftest import Execute
 
 
 class Orders(dy.Schema):
@@ -192,7 +190,7 @@ def declare(frame: pl.DataFrame, **arguments: Any) -> dg.AssetsDefinition:
     return dd.asset(Orders, name="orders", quarantine=True, **arguments)(lambda: frame)
 
 
-def test_a_run_is_compared_with_the_one_before(run: "Execute") -> None:
+def test_a_run_is_compared_with_the_one_before(run: Execute) -> None:
     assert changes(run(declare(CLEAN)).metadata) is None
     assert changes(run(declare(CLEAN)).metadata) == NO_CHANGE
     assert changes(run(declare(DIRTY)).metadata) == (
@@ -203,13 +201,13 @@ def test_a_run_is_compared_with_the_one_before(run: "Execute") -> None:
     assert changes(run(declare(quiet)).metadata) == "no longer failing `note|max_length`."
 
 
-def test_a_run_that_is_not_materialized_is_not_compared_with(run: "Execute") -> None:
+def test_a_run_that_is_not_materialized_is_not_compared_with(run: Execute) -> None:
     run(declare(CLEAN))
     assert not run(declare(DIRTY[1:3], severities={"many": "error"})).success
     assert changes(run(declare(CLEAN)).metadata) == NO_CHANGE
 
 
-def test_a_partition_is_compared_with_itself(run: "Execute") -> None:
+def test_a_partition_is_compared_with_itself(run: Execute) -> None:
     days = dg.StaticPartitionsDefinition(["mon", "tue"])
     found = [
         changes(run(declare(CLEAN[:rows], partitions_def=days), partition_key=day).metadata)
@@ -237,7 +235,7 @@ def test_an_asset_without_partitions_is_compared_in_a_run_that_has_one(
 
 
 def test_a_materialization_of_another_tool_is_not_compared_with(
-    run: "Execute", instance: dg.DagsterInstance
+    run: Execute, instance: dg.DagsterInstance
 ) -> None:
     instance.report_runless_asset_event(
         dg.AssetMaterialization("orders", metadata={"dagster/row_count": 7})
@@ -245,7 +243,7 @@ def test_a_materialization_of_another_tool_is_not_compared_with(
     assert changes(run(declare(CLEAN)).metadata) is None
 
 
-def test_failures_are_recorded_by_rule_the_worst_first(run: "Execute") -> None:
+def test_failures_are_recorded_by_rule_the_worst_first(run: Execute) -> None:
     metadata = run(declare(DIRTY)).metadata
     assert metadata is not None
     failures = metadata["dataframely/failures_by_rule"]
@@ -254,7 +252,7 @@ def test_failures_are_recorded_by_rule_the_worst_first(run: "Execute") -> None:
     assert (run(declare(CLEAN)).metadata or {})["dataframely/failures_by_rule"] == {}
 
 
-def test_more_than_five_names_are_counted(run: "Execute") -> None:
+def test_more_than_five_names_are_counted(run: Execute) -> None:
     for value in (1, -1):
         metadata = run(wide(8, value)).metadata
     assert changes(metadata) == (
@@ -295,7 +293,7 @@ def wide(columns: int, value: int, name: str = "c", **settings: Any) -> dg.Asset
     ],
 )
 def test_a_materialization_that_says_something_else_is_not_compared_with(
-    run: "Execute", instance: dg.DagsterInstance, metadata: dict[str, Any]
+    run: Execute, instance: dg.DagsterInstance, metadata: dict[str, Any]
 ) -> None:
     instance.report_runless_asset_event(dg.AssetMaterialization("orders", metadata=metadata))
     assert changes(run(declare(CLEAN)).metadata) is None
@@ -331,7 +329,7 @@ def test_the_report_stays_in_the_budget_whatever_rules_are_called(
     assert len(failures.value) > 1 or budget < 200_000
 
 
-def test_names_of_two_megabytes_are_cut(run: "Execute") -> None:
+def test_names_of_two_megabytes_are_cut(run: Execute) -> None:
     name = "x" * 2_000_000
     metadata = run(wide(1, -1, name, max_failure_samples=0)).metadata
     assert metadata is not None
@@ -348,7 +346,7 @@ def test_less_room_gives_fewer_lines_and_names() -> None:
     assert f"| and {15 - len(shown)} more rules | | | | |" in lines
 
 
-def test_rules_that_an_earlier_run_left_out_are_not_said_to_be_new(run: "Execute") -> None:
+def test_rules_that_an_earlier_run_left_out_are_not_said_to_be_new(run: Execute) -> None:
     little: dict[str, Any] = {"max_metadata_bytes": 4_000}
     metadata = run(wide(30, -1, **little)).metadata
     assert metadata is not None
@@ -395,7 +393,7 @@ def test_each_member_of_a_collection_is_compared_with_itself(instance: dg.Dagste
 
 @pytest.mark.parametrize("divided", [True, False])
 def test_a_partition_is_compared_with_a_range_where_that_told_partitions_apart(
-    instance: dg.DagsterInstance, run: "Execute", *, divided: bool
+    instance: dg.DagsterInstance, run: Execute, *, divided: bool
 ) -> None:
     class Trips(dy.Schema):
         city = dy.String()

@@ -1,17 +1,15 @@
 """Automation sees the checks of an asset, and nothing of its quarantine."""
 
 import datetime as dt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dagster as dg
 import dataframely as dy
 import polars as pl
 import pytest
+from support.storage import FileIOManager
 
 import dagster_dataframely as dd
-
-if TYPE_CHECKING:
-    from conftest import FileIOManager
 
 
 class Orders(dy.Schema):
@@ -61,7 +59,7 @@ def source(request: pytest.FixtureRequest) -> Source:
 
 
 def test_a_downstream_asset_reacts_to_a_failing_rule(
-    source: Source, files: "FileIOManager", instance: dg.DagsterInstance
+    source: Source, files: FileIOManager, instance: dg.DagsterInstance
 ) -> None:
     @dg.asset(deps=[source.asset], automation_condition=RULE_FAILED)
     def alert() -> None: ...
@@ -81,7 +79,7 @@ def test_a_downstream_asset_reacts_to_a_failing_rule(
 
 
 def test_a_condition_on_the_assets_own_checks_sees_them(
-    files: "FileIOManager", instance: dg.DagsterInstance
+    files: FileIOManager, instance: dg.DagsterInstance
 ) -> None:
     condition = dg.AutomationCondition.any_checks_match(dg.AutomationCondition.check_failed())
     source = Source(quarantine=True, automation_condition=condition)
@@ -99,7 +97,7 @@ def test_a_condition_on_the_assets_own_checks_sees_them(
     ("blocking_failure", "expected"), [(False, 1), (True, 0)], ids=["rule", "columns"]
 )
 def test_eager_downstream_waits_for_the_blocking_check_alone(
-    files: "FileIOManager", instance: dg.DagsterInstance, expected: int, *, blocking_failure: bool
+    files: FileIOManager, instance: dg.DagsterInstance, expected: int, *, blocking_failure: bool
 ) -> None:
     source = Source(quarantine=True)
     condition = (
@@ -139,7 +137,7 @@ def test_condition_and_freshness_policy_are_those_given() -> None:
 
 
 def test_the_quarantine_emits_no_event_and_is_never_requested(
-    files: "FileIOManager", instance: dg.DagsterInstance
+    files: FileIOManager, instance: dg.DagsterInstance
 ) -> None:
     source = Source(quarantine=True)
     source.frame = SOME

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dagster as dg
 import dataframely as dy
@@ -15,12 +15,10 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 from dagster.components.core.component_tree import ComponentTree
 from dagster.components.testing import create_defs_folder_sandbox
+from support.storage import FileIOManager
 
 import dagster_dataframely as dd
 from dagster_dataframely.components import DataframelyComponent, QuarantineSpec, RuleChecks
-
-if TYPE_CHECKING:
-    from conftest import FileIOManager
 
 # What Dagster does on its own account (1.12, 1.13) when it loads YAML.
 pytestmark = [
@@ -87,7 +85,7 @@ def describe(checks: dg.AssetChecksDefinition) -> list[tuple[Any, ...]]:
 # Rule checks.
 
 
-def test_the_checks_of_an_asset_run(files: "FileIOManager") -> None:
+def test_the_checks_of_an_asset_run(files: FileIOManager) -> None:
     component = load(rule_checks=[{"schema_class": "shop:Orders", "asset": "plain"}])
     defs = component.build_defs(ComponentTree.for_test().load_context)
     result = dg.materialize([plain, *(defs.asset_checks or [])], resources={"io_manager": files})
@@ -128,7 +126,7 @@ def test_partitions_are_named_beside_a_key() -> None:
     assert {spec.partitions_def for spec in checks.check_specs} == {DAYS}
 
 
-def test_every_attribute_reaches_the_checks(files: "FileIOManager") -> None:
+def test_every_attribute_reaches_the_checks(files: FileIOManager) -> None:
     checks = checks_of(
         severities={"amount|min": "warn"},
         check_granularity="column",
@@ -156,7 +154,7 @@ def test_every_attribute_reaches_the_checks(files: "FileIOManager") -> None:
     assert "dy_failed_sample" not in failed.metadata
 
 
-def test_redacted_columns_show_no_value(files: "FileIOManager") -> None:
+def test_redacted_columns_show_no_value(files: FileIOManager) -> None:
     checks = checks_of(redact=["amount"])
     result = dg.materialize([plain, checks], resources={"io_manager": files})
     (failed,) = [c for c in result.get_asset_check_evaluations() if not c.passed]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dagster as dg
 import dataframely as dy
@@ -10,13 +10,12 @@ import polars as pl
 import pytest
 from dagster import AssetCheckExecutionContext, AssetExecutionContext
 from polars.testing import assert_frame_equal
+from support.execution import Execute
+from support.storage import FileIOManager
 from upath import UPath
 
 import dagster_dataframely as dd
 from dagster_dataframely import wiring
-
-if TYPE_CHECKING:
-    from conftest import Execute, FileIOManager
 
 
 class Orders(dy.Schema):
@@ -121,7 +120,7 @@ EXITS = [
 @pytest.mark.parametrize("lazy", [False, True])
 @pytest.mark.parametrize(("frame", "quarantine", "error", "checks", "table", "error_rows"), EXITS)
 def test_an_asset_that_yields_from_process_has_the_six_exits(
-    run: "Execute",
+    run: Execute,
     frame: pl.DataFrame | None,
     error: str | None,
     checks: Checks,
@@ -148,7 +147,7 @@ def test_an_asset_by_hand_has_the_columns_tab_and_checks_of_the_decorators() -> 
 
 
 def test_an_asset_by_hand_fails_on_a_collision_before_anything_is_written(
-    files: "FileIOManager", instance: dg.DagsterInstance
+    files: FileIOManager, instance: dg.DagsterInstance
 ) -> None:
     @dg.asset(key=["shop", "orders_quarantine"])
     def other() -> pl.DataFrame:
@@ -204,7 +203,7 @@ def checks_with_process(key: str) -> dg.AssetChecksDefinition:
     ],
 )
 def test_checks_of_their_own_report_on_what_a_plain_asset_stored(
-    files: "FileIOManager",
+    files: FileIOManager,
     instance: dg.DagsterInstance,
     build: Any,
     frame: pl.DataFrame,

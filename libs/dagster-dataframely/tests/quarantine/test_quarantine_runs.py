@@ -3,19 +3,18 @@
 import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dagster as dg
 import dataframely as dy
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from support.execution import Materialize
+from support.storage import FileIOManager
 
 import dagster_dataframely as dd
 from dagster_dataframely.errors import QuarantineColumnsError
-
-if TYPE_CHECKING:
-    from conftest import FileIOManager, Materialize
 
 
 class Orders(dy.Schema):
@@ -57,7 +56,7 @@ def declare(
 
 
 @pytest.fixture
-def read(manager: Any, tmp_path: Path, files: "FileIOManager") -> Read:
+def read(manager: Any, tmp_path: Path, files: FileIOManager) -> Read:
     """What is stored as the quarantine of an asset or a partition, read without the manager."""
 
     def read(partition: str | None) -> pl.DataFrame | None:
@@ -82,7 +81,7 @@ def read(manager: Any, tmp_path: Path, files: "FileIOManager") -> Read:
 
 @pytest.mark.parametrize("partition", [None, "mon"])
 def test_a_clean_run_leaves_no_old_error_rows(
-    materialize: "Materialize",
+    materialize: Materialize,
     manager: object,
     read: Read,
     partition: str | None,
@@ -112,8 +111,8 @@ def test_a_clean_run_leaves_no_old_error_rows(
     ids=["time windows", "dynamic", "grid"],
 )
 def test_a_clean_run_leaves_no_old_error_rows_of_any_kind_of_partition(
-    materialize: "Materialize",
-    files: "FileIOManager",
+    materialize: Materialize,
+    files: FileIOManager,
     instance: dg.DagsterInstance,
     partitions_def: dg.PartitionsDefinition[Any],
     partition: str,
@@ -127,7 +126,7 @@ def test_a_clean_run_leaves_no_old_error_rows_of_any_kind_of_partition(
 
 
 def test_a_clean_run_of_one_partition_leaves_the_others(
-    materialize: "Materialize",
+    materialize: Materialize,
     manager: object,
     read: Read,
 ) -> None:
@@ -144,7 +143,7 @@ def test_a_clean_run_of_one_partition_leaves_the_others(
 
 @pytest.mark.parametrize("returned", [None, DIRTY.drop("id")], ids=["skip", "other columns"])
 def test_a_run_that_writes_no_table_leaves_the_error_rows_of_the_last_one(
-    materialize: "Materialize", files: "FileIOManager", returned: object
+    materialize: Materialize, files: FileIOManager, returned: object
 ) -> None:
     materialize(declare(DIRTY), files)
     run = dg.materialize([declare(returned)], resources={"io_manager": files}, raise_on_error=False)
@@ -155,7 +154,7 @@ def test_a_run_that_writes_no_table_leaves_the_error_rows_of_the_last_one(
 
 
 def test_error_rows_stay_where_the_table_of_a_clean_run_cannot_be_written(
-    materialize: "Materialize", files: "FileIOManager"
+    materialize: Materialize, files: FileIOManager
 ) -> None:
     materialize(declare(DIRTY), files)
     before = files.files
@@ -195,7 +194,7 @@ def test_a_clean_direct_invocation_clears_the_file_of_the_last_one(
 
 
 def test_a_clean_run_of_a_hand_wired_asset_clears_what_its_writer_can_clear(
-    files: "FileIOManager",
+    files: FileIOManager,
 ) -> None:
     frames = iter([DIRTY, CLEAN])
 
@@ -223,7 +222,7 @@ def test_a_writer_that_is_a_function_is_not_called_without_error_rows() -> None:
 @pytest.mark.parametrize("partition", [None, "mon"])
 @pytest.mark.parametrize("given", [pl.DataFrame.clone, pl.DataFrame.lazy])
 def test_the_list_layout_names_rules_run_and_time(
-    materialize: "Materialize",
+    materialize: Materialize,
     manager: object,
     read: Read,
     given: Callable[[pl.DataFrame], Any],
@@ -251,7 +250,7 @@ def test_the_list_layout_names_rules_run_and_time(
 @pytest.mark.io_managers
 @pytest.mark.parametrize("partition", [None, "mon"])
 def test_a_new_rule_changes_nothing_about_a_list_quarantine(
-    materialize: "Materialize", duckdb: object, duckdb_file: Path, partition: str | None
+    materialize: Materialize, duckdb: object, duckdb_file: Path, partition: str | None
 ) -> None:
     from duckdb import connect
 
@@ -275,7 +274,7 @@ def test_a_new_rule_changes_nothing_about_a_list_quarantine(
     ids=["rule added", "rule removed"],
 )
 def test_a_quarantine_table_with_other_columns_fails_before_anything_is_written(
-    materialize: "Materialize",
+    materialize: Materialize,
     duckdb: object,
     duckdb_file: Path,
     partition: str | None,
@@ -305,7 +304,7 @@ def test_a_quarantine_table_with_other_columns_fails_before_anything_is_written(
 
 @pytest.mark.io_managers
 def test_columns_in_another_order_are_written_under_their_names(
-    materialize: "Materialize", duckdb: object, duckdb_file: Path
+    materialize: Materialize, duckdb: object, duckdb_file: Path
 ) -> None:
     from duckdb import connect
 

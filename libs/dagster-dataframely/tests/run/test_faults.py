@@ -17,7 +17,8 @@ import deltalake
 import polars as pl
 import pytest
 from deltalake.exceptions import CommitFailedError
-from fault_runs import (
+from support import fault_runs
+from support.fault_runs import (
     AT_ERROR_ROWS,
     AT_TABLE,
     BOTH,
@@ -55,7 +56,7 @@ pytestmark = pytest.mark.io_managers
 
 RELEASED = pytest.mark.parametrize("storage", STORAGES)
 EVERY_STORAGE = pytest.mark.parametrize("storage", [*STORAGES, *SAFE])
-PROGRAM = Path(__file__).with_name("fault_runs.py")
+PROGRAM = fault_runs.__file__
 
 
 @pytest.fixture

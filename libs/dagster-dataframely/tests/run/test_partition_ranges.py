@@ -2,17 +2,15 @@
 
 import datetime as dt
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dagster as dg
 import dataframely as dy
 import polars as pl
 import pytest
+from support.execution import Materialize
 
 import dagster_dataframely as dd
-
-if TYPE_CHECKING:
-    from conftest import Materialize
 
 DAYS = dg.DailyPartitionsDefinition("2026-01-01", end_date="2026-01-05", timezone="America/Denver")
 CITIES = dg.StaticPartitionsDefinition(["oslo", "rome", "riga"])
@@ -371,7 +369,7 @@ def test_other_columns_fail_the_check_of_columns_of_each_partition(
 
 @pytest.mark.io_managers
 def test_duckdb_takes_a_range_and_its_quarantine(
-    materialize: "Materialize", instance: dg.DagsterInstance, duckdb: Any
+    materialize: Materialize, instance: dg.DagsterInstance, duckdb: Any
 ) -> None:
     from duckdb import connect
 

@@ -1,7 +1,7 @@
 """A partitioned asset: its checks, counts, files and fan-ins are per partition."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dagster as dg
 import dataframely as dy
@@ -9,11 +9,10 @@ import polars as pl
 import pytest
 from dagster import AssetExecutionContext
 from polars.testing import assert_frame_equal
+from support.execution import Execute
+from support.storage import FileIOManager, Store
 
 import dagster_dataframely as dd
-
-if TYPE_CHECKING:
-    from conftest import Execute, FileIOManager, Store
 
 
 class Trips(dy.Schema):
@@ -69,7 +68,7 @@ def test_check_specs_carry_the_partitions_of_their_asset(
 
 @pytest.mark.parametrize(("partitions_def", "clean_key", "dirty_key"), PARTITIONS)
 def test_evaluations_carry_the_partition_of_their_run(
-    run: "Execute",
+    run: Execute,
     instance: dg.DagsterInstance,
     partitions_def: dg.PartitionsDefinition[Any],
     clean_key: str,
@@ -91,7 +90,7 @@ def test_evaluations_carry_the_partition_of_their_run(
 
 @pytest.mark.parametrize(("partitions_def", "clean_key", "dirty_key"), PARTITIONS)
 def test_counts_are_those_of_the_partition_that_was_written(
-    execute: "Execute",
+    execute: Execute,
     partitions_def: dg.PartitionsDefinition[Any],
     clean_key: str,
     dirty_key: str,
@@ -106,7 +105,7 @@ def test_counts_are_those_of_the_partition_that_was_written(
     assert counted == {clean_key: (3, 3, 0), dirty_key: (2, 2, 1)}
 
 
-def test_an_asset_without_partitions_has_no_partition_row_count(execute: "Execute") -> None:
+def test_an_asset_without_partitions_has_no_partition_row_count(execute: Execute) -> None:
     @dd.asset(Trips)
     def trips() -> pl.DataFrame:
         return CLEAN
@@ -147,7 +146,7 @@ def as_member(returned: pl.DataFrame | None) -> dg.AssetsDefinition:
     ids=["one", "range"],
 )
 def test_an_asset_without_partitions_is_whole_beside_one_that_has_some(
-    store: "Store",
+    store: Store,
     declare_whole: Callable[[pl.DataFrame | None], dg.AssetsDefinition],
     returned: pl.DataFrame | None,
     tags: dict[str, str],
@@ -176,8 +175,8 @@ def test_an_asset_without_partitions_is_whole_beside_one_that_has_some(
 
 @pytest.mark.parametrize(("partitions_def", "clean_key", "dirty_key"), PARTITIONS)
 def test_the_quarantine_lies_under_the_same_partition(
-    run: "Execute",
-    files: "FileIOManager",
+    run: Execute,
+    files: FileIOManager,
     partitions_def: dg.PartitionsDefinition[Any],
     clean_key: str,
     dirty_key: str,
@@ -198,7 +197,7 @@ def test_the_quarantine_lies_under_the_same_partition(
     )
 
 
-def test_the_address_names_key_and_partition(run: "Execute", files: "FileIOManager") -> None:
+def test_the_address_names_key_and_partition(run: Execute, files: FileIOManager) -> None:
     metadata = run(declare(DAYS), partition_key="2026-01-02").metadata
     assert metadata is not None
     address = metadata["dataframely/quarantine_address"]
@@ -208,7 +207,7 @@ def test_the_address_names_key_and_partition(run: "Execute", files: "FileIOManag
 
 @pytest.mark.parametrize(("partitions_def", "clean_key", "dirty_key"), PARTITIONS)
 def test_a_call_writes_error_rows_under_the_partition(
-    call: "Execute",
+    call: Execute,
     partitions_def: dg.PartitionsDefinition[Any],
     clean_key: str,
     dirty_key: str,
@@ -223,7 +222,7 @@ def test_a_call_writes_error_rows_under_the_partition(
 
 
 def test_none_leaves_its_partition_unmaterialized(
-    run: "Execute", instance: dg.DagsterInstance, files: "FileIOManager"
+    run: Execute, instance: dg.DagsterInstance, files: FileIOManager
 ) -> None:
     @dd.asset(Trips, partitions_def=DAYS)
     def trips(context: AssetExecutionContext) -> pl.DataFrame | None:
@@ -285,9 +284,9 @@ def test_one_run_over_a_range_writes_table_and_quarantine_for_the_range(
     ],
 )
 def test_an_unpartitioned_asset_fans_in_over_every_partition(
-    run: "Execute",
+    run: Execute,
     instance: dg.DagsterInstance,
-    files: "FileIOManager",
+    files: FileIOManager,
     frame_type: type[pl.DataFrame | pl.LazyFrame],
     partitions_def: dg.PartitionsDefinition[Any],
     keys: list[str],
@@ -322,7 +321,7 @@ def test_an_unpartitioned_asset_fans_in_over_every_partition(
     "ignore:Class `MultiToSingleDimensionPartitionMapping`:dagster.BetaWarning"
 )
 def test_one_dimension_fans_in_over_the_other(
-    run: "Execute", instance: dg.DagsterInstance, files: "FileIOManager"
+    run: Execute, instance: dg.DagsterInstance, files: FileIOManager
 ) -> None:
     trips = declare(GRID)
 
@@ -387,7 +386,7 @@ def test_a_fan_in_loads_through_the_released_parquet_manager(
 
 
 def test_a_partitioned_quarantine_fans_in_through_its_spec(
-    run: "Execute", instance: dg.DagsterInstance, files: "FileIOManager"
+    run: Execute, instance: dg.DagsterInstance, files: FileIOManager
 ) -> None:
     trips = declare(DAYS)
     spec = dd.build_quarantine_spec(Trips, trips)

@@ -2,19 +2,18 @@
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dagster as dg
 import dataframely as dy
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from support.execution import Execute
+from support.storage import FileIOManager
 
 import dagster_dataframely as dd
 from dagster_dataframely.data import OrdersSchema, valid_orders
-
-if TYPE_CHECKING:
-    from conftest import Execute, FileIOManager
 
 Frame = pl.DataFrame | pl.LazyFrame
 
@@ -113,7 +112,7 @@ def quarantined(rows: pl.DataFrame, **invalid: list[str]) -> pl.DataFrame:
 @pytest.mark.parametrize("quarantine", [False, True])
 @both
 def test_clean_rows_are_all_written_in_their_order(
-    execute: "Execute", given: Callable[[pl.DataFrame], Frame], *, quarantine: bool
+    execute: Execute, given: Callable[[pl.DataFrame], Frame], *, quarantine: bool
 ) -> None:
     outcome = execute(declare(given(CLEAN), quarantine=quarantine))
     assert (outcome.success, outcome.error) == (True, None)
@@ -124,7 +123,7 @@ def test_clean_rows_are_all_written_in_their_order(
 @pytest.mark.parametrize("quarantine", [False, True])
 @both
 def test_rows_that_fail_only_warn_rules_are_written(
-    execute: "Execute", given: Callable[[pl.DataFrame], Frame], *, quarantine: bool
+    execute: Execute, given: Callable[[pl.DataFrame], Frame], *, quarantine: bool
 ) -> None:
     outcome = execute(declare(given(WARNED), quarantine=quarantine))
     assert (outcome.success, outcome.error) == (True, None)
@@ -134,7 +133,7 @@ def test_rows_that_fail_only_warn_rules_are_written(
 
 @both
 def test_error_rows_without_a_quarantine_abort(
-    execute: "Execute", given: Callable[[pl.DataFrame], Frame]
+    execute: Execute, given: Callable[[pl.DataFrame], Frame]
 ) -> None:
     outcome = execute(declare(given(SOME)))
     assert (outcome.success, outcome.error) == (False, "ValidationAbortError")
@@ -151,7 +150,7 @@ def test_error_rows_without_a_quarantine_abort(
 
 @both
 def test_error_rows_are_set_aside_and_the_others_are_written(
-    execute: "Execute", given: Callable[[pl.DataFrame], Frame]
+    execute: Execute, given: Callable[[pl.DataFrame], Frame]
 ) -> None:
     outcome = execute(declare(given(SOME), quarantine=True))
     assert (outcome.success, outcome.error) == (True, None)
@@ -170,7 +169,7 @@ def test_error_rows_are_set_aside_and_the_others_are_written(
 
 @both
 def test_nothing_is_written_but_the_quarantine_where_no_row_survives(
-    execute: "Execute", given: Callable[[pl.DataFrame], Frame]
+    execute: Execute, given: Callable[[pl.DataFrame], Frame]
 ) -> None:
     outcome = execute(declare(given(ALL_BAD), quarantine=True))
     assert (outcome.success, outcome.error) == (False, "NothingSurvivedError")
@@ -222,7 +221,7 @@ TABLE_CHECKS = {
 @pytest.mark.parametrize("quarantine", [False, True])
 @both
 def test_a_table_that_fails_as_a_whole_aborts_without_error_rows(
-    execute: "Execute", given: Callable[[pl.DataFrame], Frame], *, quarantine: bool
+    execute: Execute, given: Callable[[pl.DataFrame], Frame], *, quarantine: bool
 ) -> None:
     outcome = execute(balanced(given(CLEAN), quarantine=quarantine))
     assert (outcome.success, outcome.error) == (False, "ValidationAbortError")
@@ -233,7 +232,7 @@ def test_a_table_that_fails_as_a_whole_aborts_without_error_rows(
 
 @both
 def test_a_table_that_fails_as_a_whole_aborts_after_its_error_rows_are_set_aside(
-    execute: "Execute", given: Callable[[pl.DataFrame], Frame]
+    execute: Execute, given: Callable[[pl.DataFrame], Frame]
 ) -> None:
     bad = pl.DataFrame({"id": [8], "amount": [-9.0], "note": [None]}, schema=CLEAN.schema)
     outcome = execute(balanced(given(CLEAN.vstack(bad)), quarantine=True))
@@ -251,7 +250,7 @@ def test_a_table_that_fails_as_a_whole_aborts_after_its_error_rows_are_set_aside
 
 @both
 def test_a_table_rule_that_warns_stops_nothing(
-    execute: "Execute", given: Callable[[pl.DataFrame], Frame]
+    execute: Execute, given: Callable[[pl.DataFrame], Frame]
 ) -> None:
     small = CLEAN[1:]
     outcome = execute(balanced(given(small)))
@@ -266,7 +265,7 @@ def test_a_table_rule_that_warns_stops_nothing(
 @pytest.mark.parametrize("quarantine", [False, True])
 @both
 def test_other_columns_or_dtypes_fail_before_any_row_is_looked_at(
-    execute: "Execute", given: Callable[[pl.DataFrame], Frame], *, quarantine: bool
+    execute: Execute, given: Callable[[pl.DataFrame], Frame], *, quarantine: bool
 ) -> None:
     outcome = execute(declare(given(DRIFTED), quarantine=quarantine))
     assert (outcome.success, outcome.error) == (False, "ColumnSchemaError")
@@ -281,9 +280,7 @@ def test_other_columns_or_dtypes_fail_before_any_row_is_looked_at(
 
 
 @pytest.mark.parametrize("quarantine", [False, True])
-def test_none_writes_nothing_and_passes_every_check(
-    execute: "Execute", *, quarantine: bool
-) -> None:
+def test_none_writes_nothing_and_passes_every_check(execute: Execute, *, quarantine: bool) -> None:
     outcome = execute(declare(None, quarantine=quarantine))
     assert (outcome.success, outcome.error) == (True, None)
     assert outcome.checks == verdicts("ERROR")
@@ -294,7 +291,7 @@ def test_none_writes_nothing_and_passes_every_check(
 @pytest.mark.parametrize("quarantine", [False, True])
 @both
 def test_a_frame_without_rows_writes_an_empty_table(
-    execute: "Execute", given: Callable[[pl.DataFrame], Frame], *, quarantine: bool
+    execute: Execute, given: Callable[[pl.DataFrame], Frame], *, quarantine: bool
 ) -> None:
     outcome = execute(declare(given(EMPTY), quarantine=quarantine))
     assert (outcome.success, outcome.error) == (True, None)
@@ -316,7 +313,7 @@ def test_a_frame_without_rows_writes_an_empty_table(
     ],
 )
 def test_the_last_table_stays_where_nothing_is_written(
-    run: "Execute", files: "FileIOManager", returned: object, *, quarantine: bool
+    run: Execute, files: FileIOManager, returned: object, *, quarantine: bool
 ) -> None:
     run(declare(CLEAN))
     before = (files.root / "orders.parquet").read_bytes()
@@ -326,7 +323,7 @@ def test_the_last_table_stays_where_nothing_is_written(
     assert outcome.table is not None
 
 
-def test_a_later_run_replaces_table_and_quarantine(run: "Execute") -> None:
+def test_a_later_run_replaces_table_and_quarantine(run: Execute) -> None:
     run(declare(SOME, quarantine=True))
     second = pl.DataFrame({"id": [7, 8], "amount": [1.0, -1.0], "note": ["a", "b"]})
     outcome = run(declare(second, quarantine=True))
@@ -364,7 +361,7 @@ QUARANTINE_METADATA = {
     ],
 )
 def test_materialization_counts_rows_and_describes_error_rows_only_where_there_are_any(
-    execute: "Execute",
+    execute: Execute,
     frame: pl.DataFrame,
     expected_keys: set[str],
     expected_numbers: tuple[int, int, int, float],
@@ -378,7 +375,7 @@ def test_materialization_counts_rows_and_describes_error_rows_only_where_there_a
 
 
 def test_materialization_says_where_error_rows_are_and_which_rules_they_fail(
-    run: "Execute", files: "FileIOManager"
+    run: Execute, files: FileIOManager
 ) -> None:
     metadata = run(declare(SOME, quarantine=True)).metadata
     assert metadata is not None
@@ -400,7 +397,7 @@ def test_materialization_says_where_error_rows_are_and_which_rules_they_fail(
     assert sampled == rows.to_dicts()
 
 
-def test_every_check_says_where_the_rows_are_when_none_survives(execute: "Execute") -> None:
+def test_every_check_says_where_the_rows_are_when_none_survives(execute: Execute) -> None:
     outcome = execute(declare(ALL_BAD, quarantine=True))
     addresses = {
         name: metadata.get("dataframely/quarantine_address")
@@ -419,7 +416,7 @@ def test_every_check_says_where_the_rows_are_when_none_survives(execute: "Execut
     ids=["abort", "set aside", "nothing survives"],
 )
 def test_rule_checks_count_and_sample_failing_rows(
-    execute: "Execute", frame: pl.DataFrame, *, quarantine: bool
+    execute: Execute, frame: pl.DataFrame, *, quarantine: bool
 ) -> None:
     outcome = execute(declare(frame, quarantine=quarantine))
     negative = frame.filter(pl.col("amount") < 0)
@@ -432,7 +429,7 @@ def test_rule_checks_count_and_sample_failing_rows(
     assert "dy_failed_sample" not in passed
 
 
-def test_the_column_schema_check_lists_every_mismatch(execute: "Execute") -> None:
+def test_the_column_schema_check_lists_every_mismatch(execute: Execute) -> None:
     metadata = execute(declare(DRIFTED)).check_metadata["dy_schema__columns"]
     assert [dict(row.data) for row in metadata["dy_schema__errors"].records] == [
         {"column": "id", "expected": "Int64", "found": "missing"},
@@ -443,7 +440,7 @@ def test_the_column_schema_check_lists_every_mismatch(execute: "Execute") -> Non
 
 @both
 def test_undeclared_columns_are_dropped_and_named_and_the_schema_orders_the_rest(
-    execute: "Execute", given: Callable[[pl.DataFrame], Frame]
+    execute: Execute, given: Callable[[pl.DataFrame], Frame]
 ) -> None:
     wide = CLEAN.select("note", pl.lit(1).alias("extra"), "amount", pl.lit("x").alias("more"), "id")
     outcome = execute(declare(given(wide)))
@@ -454,7 +451,7 @@ def test_undeclared_columns_are_dropped_and_named_and_the_schema_orders_the_rest
 
 @both
 def test_nothing_is_cast_but_the_error_says_when_a_cast_would_do(
-    execute: "Execute", given: Callable[[pl.DataFrame], Frame]
+    execute: Execute, given: Callable[[pl.DataFrame], Frame]
 ) -> None:
     outcome = execute(declare(given(CASTABLE)))
     assert outcome.error == "ColumnSchemaError"
@@ -469,7 +466,7 @@ def test_nothing_is_cast_but_the_error_says_when_a_cast_would_do(
     ids=["other columns", "abort", "nothing survives", "no frame"],
 )
 def test_an_error_of_this_library_is_not_retried(
-    run: "Execute", returned: object, *, quarantine: bool
+    run: Execute, returned: object, *, quarantine: bool
 ) -> None:
     executions = []
 
@@ -503,7 +500,7 @@ def test_an_error_of_the_function_passes_through_as_it_is(instance: dg.DagsterIn
     assert in_a_call.value is raised
 
 
-def test_an_error_of_the_function_is_retried_as_its_policy_says(run: "Execute") -> None:
+def test_an_error_of_the_function_is_retried_as_its_policy_says(run: Execute) -> None:
     executions = []
 
     @dd.asset(Orders, retry_policy=dg.RetryPolicy(max_retries=2))
@@ -517,7 +514,7 @@ def test_an_error_of_the_function_is_retried_as_its_policy_says(run: "Execute") 
     assert len(executions) == 3
 
 
-def test_errors_carry_their_facts(instance: dg.DagsterInstance, files: "FileIOManager") -> None:
+def test_errors_carry_their_facts(instance: dg.DagsterInstance, files: FileIOManager) -> None:
     def failure(asset: dg.AssetsDefinition) -> dict[str, Any]:
         with pytest.raises(dd.errors.DagsterDataframelyError) as caught:
             dg.materialize([asset], instance=instance, resources={"io_manager": files})
@@ -565,7 +562,7 @@ class Free(dy.Schema):
 @pytest.mark.parametrize("granularity", ["rule", "schema"])
 @both
 def test_a_schema_without_rules_has_only_the_column_schema_check(
-    execute: "Execute", given: Callable[[pl.DataFrame], Frame], granularity: Any
+    execute: Execute, given: Callable[[pl.DataFrame], Frame], granularity: Any
 ) -> None:
     frame = pl.DataFrame({"a": [None, 1], "b": ["x", None]})
 
@@ -596,7 +593,7 @@ PAIRS = pl.DataFrame({"customer": ["a", "b", "a", "b", "b"], "amount": [1, 2, -3
 
 @both
 def test_rows_that_fail_once_others_are_taken_away_are_error_rows_too(
-    execute: "Execute", given: Callable[[pl.DataFrame], Frame]
+    execute: Execute, given: Callable[[pl.DataFrame], Frame]
 ) -> None:
     @dd.asset(Pairs, quarantine=True)
     def pairs() -> Frame:
@@ -616,7 +613,7 @@ def test_rows_that_fail_once_others_are_taken_away_are_error_rows_too(
 
 @both
 def test_severities_given_to_the_asset_decide_over_the_schema(
-    execute: "Execute", given: Callable[[pl.DataFrame], Frame]
+    execute: Execute, given: Callable[[pl.DataFrame], Frame]
 ) -> None:
     severities = {"amount|min": "warn", "primary_key": "warn", "note|max_length": "error"}
     outcome = execute(declare(given(SOME), quarantine=True, severities=severities))
@@ -663,7 +660,7 @@ def test_severities_given_to_the_asset_decide_over_the_schema(
     ],
 )
 def test_collapsed_checks_fail_at_the_worst_severity_of_their_failing_rules(
-    execute: "Execute",
+    execute: Execute,
     granularity: str,
     multi_column_rules: str,
     expected: dict[str, tuple[bool, str]],
@@ -674,7 +671,7 @@ def test_collapsed_checks_fail_at_the_worst_severity_of_their_failing_rules(
     assert outcome.checks == expected
 
 
-def test_a_collapsed_check_has_a_row_for_each_rule_and_one_sample(execute: "Execute") -> None:
+def test_a_collapsed_check_has_a_row_for_each_rule_and_one_sample(execute: Execute) -> None:
     outcome = execute(declare(SOME, quarantine=True, check_granularity="column"))
     metadata = outcome.check_metadata["dy_col__amount"]
     rows = [dict(row.data) for row in metadata["dy_rules"].records]
@@ -692,7 +689,7 @@ def test_a_collapsed_check_has_a_row_for_each_rule_and_one_sample(execute: "Exec
     assert [dict(row.data) for row in sample.records] == negative.to_dicts()
 
 
-def test_rows_survive_exactly_once_and_in_order(execute: "Execute") -> None:
+def test_rows_survive_exactly_once_and_in_order(execute: Execute) -> None:
     amounts = [float(number if number % 3 else -number - 1) for number in range(999)]
     frame = pl.DataFrame({"id": range(999), "amount": amounts, "note": ["n"] * 999})
     outcome = execute(declare(frame.lazy(), quarantine=True))
@@ -702,7 +699,7 @@ def test_rows_survive_exactly_once_and_in_order(execute: "Execute") -> None:
     assert_frame_equal(outcome.quarantine.select(frame.columns), frame.filter(pl.col("amount") < 0))
 
 
-def test_what_the_context_is_told_wins_over_all_but_the_columns(files: "FileIOManager") -> None:
+def test_what_the_context_is_told_wins_over_all_but_the_columns(files: FileIOManager) -> None:
     told = {"dagster/row_count": 999, "dagster/column_schema": dg.TableSchema([]), "mine": 1}
 
     @dd.asset(OrdersSchema)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal, assert_series_equal
-from strategies import TALLY, columns, values_of
+from support.strategies import TALLY, columns, values_of
 
 import dagster_dataframely as dd
 from dagster_dataframely.errors import CastFailure, StrictCastError

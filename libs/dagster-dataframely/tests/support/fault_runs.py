@@ -20,7 +20,7 @@ import polars as pl
 
 import dagster_dataframely as dd
 
-SNIPPET = Path(__file__).parents[3] / "docs/snippets/safe_managers.py"
+SNIPPET = Path(__file__).parents[4] / "docs/snippets/safe_managers.py"
 
 KEEPS = "as before"
 NEW = "this run's"

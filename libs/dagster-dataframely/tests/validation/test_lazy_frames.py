@@ -3,18 +3,17 @@
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dagster as dg
 import dataframely as dy
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from support.execution import Execute
+from support.storage import FileIOManager
 
 import dagster_dataframely as dd
-
-if TYPE_CHECKING:
-    from conftest import Execute, FileIOManager
 
 
 class Points(dy.Schema):
@@ -90,7 +89,7 @@ ENDS = [
 
 @pytest.mark.parametrize(("frame", "quarantine", "error"), ENDS)
 def test_a_plan_runs_exactly_once_and_leaves_no_staging(
-    execute: "Execute",
+    execute: Execute,
     counter: Counter,
     staging: Path,
     frame: pl.DataFrame,
@@ -115,7 +114,7 @@ def test_a_plan_runs_exactly_once_and_leaves_no_staging(
     ids=["missing", "other float", "castable"],
 )
 def test_a_plan_that_drifts_is_never_run(
-    execute: "Execute", counter: Counter, staging: Path, drifted: pl.DataFrame, *, castable: bool
+    execute: Execute, counter: Counter, staging: Path, drifted: pl.DataFrame, *, castable: bool
 ) -> None:
     outcome = execute(declare(counter.on(drifted), quarantine=True, temp_dir=staging))
     assert outcome.error == "ColumnSchemaError"
@@ -124,7 +123,7 @@ def test_a_plan_that_drifts_is_never_run(
     assert list(staging.iterdir()) == []
 
 
-def test_staging_is_there_only_while_the_plan_runs(execute: "Execute", staging: Path) -> None:
+def test_staging_is_there_only_while_the_plan_runs(execute: Execute, staging: Path) -> None:
     seen: list[int] = []
 
     def look(frame: pl.DataFrame) -> pl.DataFrame:
@@ -139,7 +138,7 @@ def test_staging_is_there_only_while_the_plan_runs(execute: "Execute", staging: 
 
 @pytest.mark.parametrize("name", ["job[1]", "job*", "job?"])
 def test_staging_goes_to_a_directory_whose_name_could_be_a_pattern(
-    execute: "Execute", staging: Path, name: str
+    execute: Execute, staging: Path, name: str
 ) -> None:
     directory = staging / name
     directory.mkdir()
@@ -148,7 +147,7 @@ def test_staging_goes_to_a_directory_whose_name_could_be_a_pattern(
     assert list(directory.iterdir()) == []
 
 
-def test_staging_goes_to_the_systems_temp_directory(execute: "Execute", system_temp: Path) -> None:
+def test_staging_goes_to_the_systems_temp_directory(execute: Execute, system_temp: Path) -> None:
     seen: list[list[str]] = []
 
     def look(frame: pl.DataFrame) -> pl.DataFrame:
@@ -160,7 +159,7 @@ def test_staging_goes_to_the_systems_temp_directory(execute: "Execute", system_t
     assert list(system_temp.glob("dagster-dataframely-*")) == []
 
 
-def test_an_eager_frame_is_not_staged(execute: "Execute", staging: Path) -> None:
+def test_an_eager_frame_is_not_staged(execute: Execute, staging: Path) -> None:
     staging_is_not_needed = declare(CLEAN, temp_dir=staging)
     staging.rmdir()
     assert execute(staging_is_not_needed).success
@@ -173,7 +172,7 @@ class PlanError(Exception):
 
 @pytest.mark.parametrize("quarantine", [False, True])
 def test_an_error_in_the_plan_fails_the_run_with_its_message(
-    execute: "Execute", files: "FileIOManager", staging: Path, *, quarantine: bool
+    execute: Execute, files: FileIOManager, staging: Path, *, quarantine: bool
 ) -> None:
     def fail(frame: pl.DataFrame) -> pl.DataFrame:
         message = "the plan went wrong"
@@ -190,7 +189,7 @@ def test_an_error_in_the_plan_fails_the_run_with_its_message(
 
 @pytest.mark.parametrize("quarantine", [False, True])
 def test_a_lazy_validation_of_dataframely_fails_the_run_when_the_plan_runs(
-    execute: "Execute", counter: Counter, staging: Path, *, quarantine: bool
+    execute: Execute, counter: Counter, staging: Path, *, quarantine: bool
 ) -> None:
     plan = Points.validate(counter.on(SOME), eager=False)
     assert isinstance(plan, pl.LazyFrame)
@@ -203,13 +202,13 @@ def test_a_lazy_validation_of_dataframely_fails_the_run_when_the_plan_runs(
     assert list(staging.iterdir()) == []
 
 
-def test_a_lazy_validation_that_holds_is_written(execute: "Execute", staging: Path) -> None:
+def test_a_lazy_validation_that_holds_is_written(execute: Execute, staging: Path) -> None:
     outcome = execute(declare(Points.validate(CLEAN.lazy(), eager=False), temp_dir=staging))
     assert outcome.success
     outcome.assert_stored(table=CLEAN, quarantine=None)
 
 
-def test_a_plan_that_shuffles_loses_no_row_and_doubles_none(execute: "Execute") -> None:
+def test_a_plan_that_shuffles_loses_no_row_and_doubles_none(execute: Execute) -> None:
     half = SHUFFLED_ROWS // 2
     numbers = pl.DataFrame({"id": range(SHUFFLED_ROWS)}, schema={"id": pl.Int64})
     signs = pl.Series([1.0, -1.0] * half)
@@ -223,7 +222,7 @@ def test_a_plan_that_shuffles_loses_no_row_and_doubles_none(execute: "Execute") 
     assert_frame_equal(together.sort("id"), numbers)
 
 
-def test_undeclared_columns_of_a_plan_are_not_computed(execute: "Execute") -> None:
+def test_undeclared_columns_of_a_plan_are_not_computed(execute: Execute) -> None:
     computed: list[int] = []
 
     def compute(values: pl.Series) -> pl.Series:
@@ -254,7 +253,7 @@ def test_a_temp_dir_that_does_not_exist_is_refused_at_definition(
 
 
 def test_the_environment_says_where_staging_goes(
-    execute: "Execute", staging: Path, monkeypatch: pytest.MonkeyPatch
+    execute: Execute, staging: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DAGSTER_DATAFRAMELY_TEMP_DIR", str(staging))
     seen: list[int] = []
@@ -277,7 +276,7 @@ def test_the_table_of_a_lazy_frame_is_an_eager_frame_in_a_direct_invocation() ->
 
 @pytest.mark.parametrize("wrap", [lambda plan: plan, lambda plan: dg.MaterializeResult(value=plan)])
 def test_a_scan_of_a_stored_table_is_read_once_more_as_asked(
-    files: "FileIOManager",
+    files: FileIOManager,
     instance: dg.DagsterInstance,
     wrap: Callable[[pl.LazyFrame], object],
 ) -> None:

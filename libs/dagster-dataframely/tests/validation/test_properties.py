@@ -17,7 +17,7 @@ from dagster._serdes import serialize_value
 from hypothesis import given, reject
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
-from strategies import OVER_TABLES, TALLY, Drawn, schemas_and_frames
+from support.strategies import OVER_TABLES, TALLY, Drawn, schemas_and_frames
 
 import dagster_dataframely as dd
 from dagster_dataframely._metadata.statistics import describe_families
