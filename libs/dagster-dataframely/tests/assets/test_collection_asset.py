@@ -2,6 +2,7 @@
 
 import inspect
 import tempfile
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +16,9 @@ from dagster import AssetExecutionContext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
-from support.storage import Store
+from support.declare import declare
+from support.execution import Execution, left_by_call
+from support.storage import Store, left_by_run
 
 import dagster_dataframely as dd
 from dagster_dataframely import _names
@@ -38,7 +41,7 @@ from dagster_dataframely.errors import (
     ReturnValueError,
     ValidationAbortError,
 )
-from dagster_dataframely.testing import Invocation, invoke_collection
+from dagster_dataframely.testing import invoke_collection
 
 
 class Order(dy.Schema):
@@ -142,124 +145,77 @@ CHECKS = {
 DAYS = dg.StaticPartitionsDefinition(["mon", "tue"])
 
 
-def declare(returned: Any, collection: Any = Shop, **arguments: Any) -> dg.AssetsDefinition:
-    def shop(context: AssetExecutionContext) -> Any:
-        by_partition = context.has_partition_key and isinstance(returned, dict)
-        return returned[context.partition_key] if by_partition else returned
+def of_partition(by_partition: Mapping[str, object]) -> Callable[..., object]:
+    def shop(context: AssetExecutionContext) -> object:
+        return by_partition[context.partition_key]
 
-    definition: dg.AssetsDefinition = dd.collection_asset(collection, **arguments)(shop)
-    return definition
+    return shop
 
 
-class Outcome:
-    """What one execution left of every member, in a run or in a direct invocation."""
-
-    def __init__(self) -> None:
-        self.error: str | None = None
-        self.tables: dict[str, pl.DataFrame] = {}
-        self.quarantines: dict[str, pl.DataFrame] = {}
-        self.checks: dict[str, dict[str, tuple[bool, str, Any]]] = {}
-
-    def assert_is(
-        self, *, tables: dict[str, pl.DataFrame], quarantines: dict[str, pl.DataFrame]
-    ) -> None:
-        for found, expected in ((self.tables, tables), (self.quarantines, quarantines)):
-            assert found.keys() == expected.keys()
-            for name in expected:
-                assert_frame_equal(found[name], expected[name])
-
-    @property
-    def failed(self) -> dict[str, dict[str, int]]:
-        return {
-            member: {name: count for name, (passed, _, count) in checks.items() if not passed}
-            for member, checks in self.checks.items()
-        }
-
-    def severities(self, member: str) -> dict[str, str]:
-        return {
-            name: severity
-            for name, (passed, severity, _) in self.checks[member].items()
-            if not passed
-        }
+Execute = Callable[[dg.AssetsDefinition], dict[str, Execution]]
 
 
 @pytest.fixture(params=["run", "call"])
-def execute(request: pytest.FixtureRequest, store: Store) -> Any:
+def execute(request: pytest.FixtureRequest, store: Store) -> Execute:
     """Execute the assets of a collection in a run or by a direct invocation."""
 
-    def run(asset: dg.AssetsDefinition) -> Outcome:
-        outcome = Outcome()
+    def run(asset: dg.AssetsDefinition) -> dict[str, Execution]:
         result = store.materialize(asset)
-        if not result.success:
-            outcome.error, _ = store.error_of(result)
-        for name in ("orders", "lines", "notes"):
-            written = store.files.read(name)
-            if written is not None:
-                outcome.tables[name] = written
-            aside = store.files.read(f"{name}_quarantine")
-            if aside is not None:
-                outcome.quarantines[name] = aside
-            outcome.checks[name] = {
-                check: (passed, severity, metadata.get("dy_failed_count"))
-                for check, (passed, severity, metadata) in store.found(result, asset=name).items()
-            }
-        return outcome
+        return {name: left_by_run(result, dg.AssetKey(name), store.files) for name in CHECKS}
 
-    def call(asset: dg.AssetsDefinition) -> Outcome:
-        outcome = Outcome()
-        seen: dict[str, Invocation] = {}
-        try:
-            seen = invoke_collection(asset)
-        except dg.Failure as error:
-            outcome.error = type(error).__name__
-        for name, member in seen.items():
-            if member.table is not None:
-                outcome.tables[name] = member.table
-            if member.quarantine is not None:
-                outcome.quarantines[name] = member.quarantine
-            outcome.checks[name] = {
-                check: (
-                    result.passed,
-                    result.severity.name,
-                    getattr(result.metadata.get("dy_failed_count"), "value", None),
-                )
-                for check, result in member.checks.items()
-            }
-        return outcome
+    def call(asset: dg.AssetsDefinition) -> dict[str, Execution]:
+        return {name: left_by_call(member) for name, member in invoke_collection(asset).items()}
 
     return run if request.param == "run" else call
+
+
+def assert_stored(
+    members: Mapping[str, Execution],
+    *,
+    tables: Mapping[str, pl.DataFrame],
+    quarantines: Mapping[str, pl.DataFrame],
+) -> None:
+    for name, member in members.items():
+        member.assert_stored(table=tables.get(name), quarantine=quarantines.get(name))
 
 
 # The six exits, shared.
 
 
 @pytest.mark.parametrize("quarantine", [True, False])
-def test_members_without_error_rows_are_written(execute: Any, *, quarantine: bool) -> None:
-    outcome = execute(declare(Shop.cast(CLEAN), quarantine=quarantine))
-    assert outcome.error is None
-    outcome.assert_is(tables=CLEAN, quarantines={})
-    assert {name: list(checks) for name, checks in outcome.checks.items()} == CHECKS
-    assert outcome.failed == {"orders": {}, "lines": {"dy_rule__amount__max": 1}, "notes": {}}
-    assert outcome.severities("lines") == {"dy_rule__amount__max": "WARN"}
+def test_members_without_error_rows_are_written(execute: Execute, *, quarantine: bool) -> None:
+    members = execute(declare(Shop, Shop.cast(CLEAN), quarantine=quarantine))
+    assert all(member.success for member in members.values())
+    assert_stored(members, tables=CLEAN, quarantines={})
+    assert {name: list(member.checks) for name, member in members.items()} == CHECKS
+    assert {name: member.failed_rows for name, member in members.items()} == {
+        "orders": {},
+        "lines": {"dy_rule__amount__max": 1},
+        "notes": {},
+    }
+    assert members["lines"].failed == {"dy_rule__amount__max": "WARN"}
 
 
 @pytest.mark.parametrize("engine", ["auto", "in-memory", "streaming"])
-def test_error_rows_of_every_member_are_set_aside(execute: Any, engine: str) -> None:
-    outcome = execute(declare(Shop.cast(DIRTY), quarantine=True, engine=engine))
-    assert outcome.error is None
-    outcome.assert_is(tables=SURVIVORS, quarantines=ERROR_ROWS)
-    assert outcome.failed == FAILED
-    assert set(outcome.severities("orders").values()) == {"WARN"}
-    without_warn_rows = outcome.tables["lines"].with_columns(amount=pl.lit(None, pl.Int64))
+def test_error_rows_of_every_member_are_set_aside(execute: Execute, engine: str) -> None:
+    members = execute(declare(Shop, Shop.cast(DIRTY), quarantine=True, engine=engine))
+    assert all(member.success for member in members.values())
+    assert_stored(members, tables=SURVIVORS, quarantines=ERROR_ROWS)
+    assert {name: member.failed_rows for name, member in members.items()} == FAILED
+    assert set(members["orders"].failed.values()) == {"WARN"}
+    orders, lines = members["orders"].table, members["lines"].table
+    assert orders is not None
+    assert lines is not None
+    without_warn_rows = lines.with_columns(amount=pl.lit(None, pl.Int64))
     # `Collection.is_valid` cannot take a member that is ignored in filters (Dataframely 3.1).
-    tables = {"orders": outcome.tables["orders"], "lines": without_warn_rows}
+    tables = {"orders": orders, "lines": without_warn_rows}
     assert Shop.is_valid(tables)
 
 
 def test_an_error_row_of_one_member_keeps_all_from_being_written(store: Store) -> None:
     frames = CLEAN | {"notes": pl.DataFrame({"text": ["long text"]})}
-    assert store.materialize(declare(Shop.cast(CLEAN))).success
-    result = store.materialize(declare(Shop.cast(frames)))
+    assert store.materialize(declare(Shop, Shop.cast(CLEAN))).success
+    result = store.materialize(declare(Shop, Shop.cast(frames)))
     assert store.error_of(result)[0] == "ValidationAbortError"
     assert store.failures(result, asset="notes") == {"dy_rule__text__max_length": 1}
     for name, checks in CHECKS.items():
@@ -269,7 +225,7 @@ def test_an_error_row_of_one_member_keeps_all_from_being_written(store: Store) -
 
 
 def test_a_filter_keeps_all_from_being_written_without_a_quarantine(store: Store) -> None:
-    result = store.materialize(declare(Shop.cast(CLEAN | {"orders": ORDERS[:1]})))
+    result = store.materialize(declare(Shop, Shop.cast(CLEAN | {"orders": ORDERS[:1]})))
     name, message = store.error_of(result)
     assert (name, "`has_lines` (2)" in message) == ("ValidationAbortError", True)
     assert store.failures(result, asset="lines") == {
@@ -281,7 +237,7 @@ def test_a_filter_keeps_all_from_being_written_without_a_quarantine(store: Store
 
 def test_a_member_of_which_nothing_survives_keeps_all_from_being_written(store: Store) -> None:
     frames = CLEAN | {"orders": ORDERS.with_columns(total=-1)}
-    result = store.materialize(declare(Shop.cast(frames), quarantine=True))
+    result = store.materialize(declare(Shop, Shop.cast(frames), quarantine=True))
     name, message = store.error_of(result)
     assert (name, "`orders`" in message) == ("NothingSurvivedError", True)
     assert store.files.files == ["lines_quarantine.parquet", "orders_quarantine.parquet"]
@@ -296,7 +252,7 @@ def test_a_member_of_which_nothing_survives_keeps_all_from_being_written(store: 
 
 def test_another_column_of_one_member_keeps_all_from_being_looked_at(store: Store) -> None:
     frames = {**DIRTY, "lines": DIRTY["lines"].drop("amount")}
-    result = store.materialize(declare(dict(frames), quarantine=True), partition_key=None)
+    result = store.materialize(declare(Shop, dict(frames), quarantine=True), partition_key=None)
     assert store.error_of(result)[0] == "ColumnSchemaError"
     for name in CHECKS:
         assert list(store.found(result, asset=name)) == ["dy_schema__columns"]
@@ -304,35 +260,25 @@ def test_another_column_of_one_member_keeps_all_from_being_looked_at(store: Stor
     assert store.files.files == []
 
 
-def test_a_run_that_skips_writes_no_member(execute: Any) -> None:
-    outcome = execute(declare(None, quarantine=True))
-    assert outcome.error is None
-    outcome.assert_is(tables={}, quarantines={})
-    assert {name: list(checks) for name, checks in outcome.checks.items()} == CHECKS
-    assert outcome.failed == {"orders": {}, "lines": {}, "notes": {}}
+def test_a_run_that_skips_writes_no_member(execute: Execute) -> None:
+    members = execute(declare(Shop, None, quarantine=True))
+    assert all(member.success for member in members.values())
+    assert_stored(members, tables={}, quarantines={})
+    assert {name: list(member.checks) for name, member in members.items()} == CHECKS
+    assert {name: member.failed_rows for name, member in members.items()} == {
+        "orders": {},
+        "lines": {},
+        "notes": {},
+    }
 
 
 @pytest.mark.parametrize("returned", [{"notes": None}, {}], ids=["None", "not there"])
-def test_an_optional_member_is_skipped_alone(execute: Any, returned: dict[str, Any]) -> None:
+def test_an_optional_member_is_skipped_alone(execute: Execute, returned: dict[str, Any]) -> None:
     frames = {"orders": ORDERS, "lines": LINES} | returned
-    outcome = execute(_returning(frames))
-    outcome.assert_is(tables={"orders": ORDERS, "lines": LINES}, quarantines={})
-    assert list(outcome.checks["notes"]) == CHECKS["notes"]
-    assert outcome.failed["notes"] == {}
-
-
-def _returning(frames: Any, collection: Any = Shop, **arguments: Any) -> dg.AssetsDefinition:
-    definition: dg.AssetsDefinition = dd.collection_asset(collection, **arguments)(
-        _function(frames)
-    )
-    return definition
-
-
-def _function(frames: Any) -> Any:
-    def shop() -> Any:
-        return frames
-
-    return shop
+    members = execute(declare(Shop, frames))
+    assert_stored(members, tables={"orders": ORDERS, "lines": LINES}, quarantines={})
+    assert list(members["notes"].checks) == CHECKS["notes"]
+    assert members["notes"].failed == {}
 
 
 # Settling.
@@ -385,7 +331,7 @@ def test_rules_and_filters_are_evaluated_again_until_nothing_fails(engine: str) 
         "heads": pl.DataFrame({"id": [1, 2, 4, 5], "city": ["rome", "rome", "oslo", "oslo"]}),
         "parts": pl.DataFrame({"id": [1, 4, 5, 1], "part": [1, 1, 1, 2]}),
     }
-    result = invoke_collection(_returning(frames, Chain, quarantine=True, engine=engine))
+    result = invoke_collection(declare(Chain, frames, quarantine=True, engine=engine))
     heads, parts = result["heads"], result["parts"]
     assert heads.quarantine is not None
     assert heads.quarantine.select(
@@ -432,7 +378,7 @@ class Pairs(dy.Collection):
 def test_a_rule_over_the_whole_table_looks_at_what_the_filters_leave(store: Store) -> None:
     frames = {"some": pl.DataFrame({"id": [1, 2, 3]}), "others": pl.DataFrame({"id": [2, 3, 4, 5]})}
     assert all(Crowd.is_valid(frame) for frame in frames.values())
-    result = store.materialize(_returning(frames, Pairs, quarantine=True))
+    result = store.materialize(declare(Pairs, frames, quarantine=True))
     assert store.error_of(result)[0] == "ValidationAbortError"
     assert store.failures(result, asset="some") == {
         "dy_rule__there_are_three": 1,
@@ -443,14 +389,14 @@ def test_a_rule_over_the_whole_table_looks_at_what_the_filters_leave(store: Stor
 
 def test_nothing_is_left_of_a_chain() -> None:
     with pytest.raises(NothingSurvivedError) as raised:
-        invoke_collection(_returning(CHAIN, Chain, quarantine=True))
+        invoke_collection(declare(Chain, CHAIN, quarantine=True))
     assert raised.value.counts == {"no_city_has_one": 2, "has_parts": 1}
 
 
 def test_a_filter_that_warns_looks_at_what_is_written() -> None:
     severities: Any = {"has_parts": "warn", "heads": {"no_city_has_one": "warn"}}
     frames = CHAIN | {"parts": CHAIN["parts"][:3]}
-    result = invoke_collection(_returning(frames, Chain, severities=severities))
+    result = invoke_collection(declare(Chain, frames, severities=severities))
     heads = result["heads"]
     assert heads.table is not None
     assert heads.table["id"].to_list() == [1, 2, 3]
@@ -471,7 +417,7 @@ class Strict(dy.Collection):
 
 def test_row_failures_propagate() -> None:
     frames = {name: DIRTY[name] for name in ("orders", "lines")}
-    result = invoke_collection(_returning(frames, Strict, quarantine=True))
+    result = invoke_collection(declare(Strict, frames, quarantine=True))
     _, failure = Strict.filter({name: frame.lazy() for name, frame in frames.items()})
     assert failure["lines"].counts()["orders|failure_propagation"] == 1
     assert result["lines"].quarantine is not None
@@ -481,7 +427,7 @@ def test_row_failures_propagate() -> None:
         result["lines"].checks["dy_filter__orders__failure_propagation"].metadata["dy_filter"].value
         == "orders|failure_propagation"
     )
-    alone = invoke_collection(_returning({"orders": frames["orders"]}, Strict, quarantine=True))
+    alone = invoke_collection(declare(Strict, {"orders": frames["orders"]}, quarantine=True))
     assert alone["orders"].failed == ["dy_rule__total__min"]
 
 
@@ -493,7 +439,7 @@ class Lonely(dy.Collection):
 
 
 def test_a_member_that_is_not_there_propagates_nothing() -> None:
-    result = invoke_collection(_returning({"orders": ORDERS}, Lonely, quarantine=True))
+    result = invoke_collection(declare(Lonely, {"orders": ORDERS}, quarantine=True))
     assert result["orders"].failed == []
 
 
@@ -586,7 +532,7 @@ def test_what_is_left_satisfies_the_collection(
 
 
 def test_each_member_is_an_asset_with_its_columns_and_checks() -> None:
-    shop = declare(None, quarantine=True, quarantine_layout="list")
+    shop = declare(Shop, None, quarantine=True, quarantine_layout="list")
     specs = {spec.key.to_user_string(): spec for spec in shop.specs}
     assert set(specs) == set(CHECKS)
     checks: dict[str, list[str]] = {}
@@ -610,6 +556,7 @@ def test_each_member_is_an_asset_with_its_columns_and_checks() -> None:
 def test_a_member_takes_what_its_asset_out_says() -> None:
     condition = dg.AutomationCondition.eager()
     shop = declare(
+        Shop,
         None,
         key_prefix="city",
         io_manager_key="lake",
@@ -646,6 +593,7 @@ def test_a_member_takes_what_its_asset_out_says() -> None:
 def test_arguments_of_the_op_reach_it() -> None:
     retry_policy = dg.RetryPolicy(max_retries=2)
     shop = declare(
+        Shop,
         None,
         name="nightly",
         pool="duckdb",
@@ -715,7 +663,7 @@ def test_filters_whose_checks_share_a_name_are_refused() -> None:
 
 
 def code_versions(collection: type[dy.Collection], **arguments: Any) -> dict[str, str | None]:
-    shop = declare(None, collection, **arguments)
+    shop = declare(collection, None, **arguments)
     return {spec.key.to_user_string(): spec.code_version for spec in shop.specs}
 
 
@@ -750,7 +698,7 @@ def test_a_filter_that_needs_rows_does_not_keep_the_collection_from_being_declar
             first = self.orders["id"][0]
             return self.orders.lazy().filter(pl.col("id") == first)
 
-    result = invoke_collection(_returning({"orders": ORDERS}, Fussy, quarantine=True))
+    result = invoke_collection(declare(Fussy, {"orders": ORDERS}, quarantine=True))
     assert result["orders"].failed == ["dy_filter__first_is_kept"]
 
 
@@ -764,7 +712,7 @@ def test_a_member_may_come_with_metadata_tags_and_a_data_version(store: Store) -
         tags={"tier": "1"},
         data_version=dg.DataVersion("v1"),
     )
-    result = store.materialize(_returning({"orders": orders, "lines": LINES.lazy()}))
+    result = store.materialize(declare(Shop, {"orders": orders, "lines": LINES.lazy()}))
     (event,) = (
         materialization
         for materialization in result.asset_materializations_for_node("shop")
@@ -794,7 +742,7 @@ def test_a_member_may_come_with_metadata_tags_and_a_data_version(store: Store) -
 )
 def test_anything_else_is_refused_by_name(returned: Any, asset: str, found: str) -> None:
     with pytest.raises(ReturnValueError) as raised:
-        invoke_collection(_returning(returned))
+        invoke_collection(declare(Shop, returned))
     assert raised.value.asset == asset
     assert raised.value.found.startswith(found)
     if asset == "shop":
@@ -824,7 +772,7 @@ def test_inputs_config_and_an_async_body(store: Store) -> None:
 @pytest.mark.parametrize("how", ["run", "call"])
 def test_partitions(store: Store, how: str) -> None:
     by_day = {"mon": Shop.cast(CLEAN), "tue": Shop.cast(DIRTY)}
-    shop = declare(by_day, quarantine=True, partitions_def=DAYS)
+    shop = declare(Shop, of_partition(by_day), quarantine=True, partitions_def=DAYS)
     if how == "call":
         called = invoke_collection(shop, partition_key="tue")
         assert called["lines"].metadata["dagster/partition_row_count"] == 3
@@ -854,7 +802,7 @@ def test_a_lazy_member_is_handed_over_lazily(store: Store) -> None:
         handle(context, obj)
 
     store.files.handle_output = record  # type: ignore[method-assign]
-    assert store.materialize(_returning(Shop.cast(DIRTY), quarantine=True)).success
+    assert store.materialize(declare(Shop, Shop.cast(DIRTY), quarantine=True)).success
     assert handed == {
         "orders": pl.DataFrame,
         "orders_quarantine": pl.DataFrame,
@@ -866,7 +814,7 @@ def test_a_lazy_member_is_handed_over_lazily(store: Store) -> None:
 
 def test_dagster_can_move_the_members_to_other_keys(store: Store) -> None:
     module = ModuleType("module")
-    vars(module)["shop"] = _returning(Shop.cast(DIRTY), quarantine=True)
+    vars(module)["shop"] = declare(Shop, Shop.cast(DIRTY), quarantine=True)
     (moved,) = dg.load_assets_from_modules([module], key_prefix="city")
     result = store.materialize(moved)
     assert store.failures(result, asset="city/orders") == FAILED["orders"]
@@ -888,14 +836,15 @@ class Twins(dy.Collection):
 
 def test_a_quarantine_may_not_be_another_member(store: Store) -> None:
     frames = {"orders": ORDERS, "orders_quarantine": ORDERS}
-    result = store.materialize(_returning(frames, Twins, quarantine=True))
+    result = store.materialize(declare(Twins, frames, quarantine=True))
     assert store.error_of(result)[0] == "QuarantineKeyCollisionError"
     assert store.files.files == []
 
 
 @pytest.mark.parametrize("layout", ["columns", "list"])
 def test_quarantines_of_the_members_are_assets_of_the_graph(store: Store, layout: Any) -> None:
-    shop = _returning(
+    shop = declare(
+        Shop,
         Shop.cast(DIRTY),
         quarantine=True,
         quarantine_layout=layout,
@@ -919,11 +868,11 @@ def test_quarantines_of_the_members_are_assets_of_the_graph(store: Store, layout
 
 def test_errors_of_a_call_name_the_member() -> None:
     with pytest.raises(ValidationAbortError) as aborted:
-        invoke_collection(_returning(Shop.cast(DIRTY)))
+        invoke_collection(declare(Shop, Shop.cast(DIRTY)))
     assert (aborted.value.asset, aborted.value.counts) == (
         "orders",
         {"total|min": 1, "has_lines": 1},
     )
     with pytest.raises(ColumnSchemaError) as drifted:
-        invoke_collection(_returning({"orders": ORDERS, "lines": LINES.drop("line")}))
+        invoke_collection(declare(Shop, {"orders": ORDERS, "lines": LINES.drop("line")}))
     assert drifted.value.asset == "lines"

@@ -11,6 +11,7 @@ import dataframely as dy
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from support.declare import annotated, declare
 from support.storage import FileIOManager
 
 import dagster_dataframely as dd
@@ -38,14 +39,6 @@ def lazy(frame: pl.DataFrame) -> pl.LazyFrame:
 
 
 ANNOTATIONS = [pl.LazyFrame, pl.DataFrame]
-
-
-def declare(annotation: Any, returned: Any, **arguments: Any) -> dg.AssetsDefinition:
-    def orders() -> Any:
-        return returned
-
-    orders.__annotations__ = {"return": annotation}
-    return dd.asset(Orders, **arguments)(orders)
 
 
 class Recording(dg.IOManager):
@@ -82,7 +75,9 @@ class Recording(dg.IOManager):
 )
 def test_these_annotations_make_a_lazy_output(annotation: Any, *, lazy_output: bool) -> None:
     (output,) = (
-        output for output in declare(annotation, None).op.output_defs if output.name == "result"
+        output
+        for output in declare(Orders, annotated(annotation, None)).op.output_defs
+        if output.name == "result"
     )
     assert (output.dagster_type.typing_type is pl.LazyFrame) is lazy_output
 
@@ -94,7 +89,13 @@ def test_the_annotation_decides_what_table_and_quarantine_are_handed_over_as(
     annotation: Any, kind: Callable[[pl.DataFrame], Any], engine: Any, tmp_path: Path
 ) -> None:
     manager = Recording()
-    orders = declare(annotation, kind(FRAME), quarantine=True, engine=engine, temp_dir=tmp_path)
+    orders = declare(
+        Orders,
+        annotated(annotation, kind(FRAME)),
+        quarantine=True,
+        engine=engine,
+        temp_dir=tmp_path,
+    )
     assert dg.materialize([orders], resources={"io_manager": manager}).success
     assert manager.kinds == {"orders": annotation, "orders_quarantine": annotation}
     assert_frame_equal(manager.rows["orders"], SURVIVORS)
@@ -107,7 +108,7 @@ def test_the_annotation_decides_what_table_and_quarantine_are_handed_over_as(
 def test_a_direct_invocation_gives_a_data_frame(
     annotation: Any, kind: Callable[[pl.DataFrame], Any]
 ) -> None:
-    result = dd.testing.invoke(declare(annotation, kind(FRAME), quarantine=True))
+    result = dd.testing.invoke(declare(Orders, annotated(annotation, kind(FRAME)), quarantine=True))
     assert isinstance(result.table, pl.DataFrame)
     assert_frame_equal(result.table, SURVIVORS)
 
@@ -150,7 +151,7 @@ def test_every_manager_takes_what_it_is_handed_and_a_later_run_reads_it(
 ) -> None:
     staging = tmp_path / "staging"
     staging.mkdir()
-    orders = declare(annotation, kind(FRAME), quarantine=True, temp_dir=staging)
+    orders = declare(Orders, annotated(annotation, kind(FRAME)), quarantine=True, temp_dir=staging)
     # DuckDB loads no lazy frame; the others that keep the object give back what they got.
     reads_lazily = annotation is pl.LazyFrame and manager != "duckdb"
     seen: list[pl.DataFrame] = []
@@ -176,7 +177,7 @@ def test_every_manager_takes_what_it_is_handed_and_a_later_run_reads_it(
 def test_rows_in_memory_outlive_the_staging(
     annotation: Any, kind: Callable[[pl.DataFrame], Any], tmp_path: Path
 ) -> None:
-    orders = declare(annotation, kind(FRAME), quarantine=True, temp_dir=tmp_path)
+    orders = declare(Orders, annotated(annotation, kind(FRAME)), quarantine=True, temp_dir=tmp_path)
     result = dg.materialize([orders], resources={"io_manager": dg.mem_io_manager})
     assert list(tmp_path.iterdir()) == []
     table = result.output_for_node("orders")
@@ -190,7 +191,7 @@ def test_staging_is_gone_when_the_manager_fails(tmp_path: Path) -> None:
             message = "no bucket"
             raise RuntimeError(message)
 
-    orders = declare(pl.LazyFrame, SURVIVORS.lazy(), temp_dir=tmp_path)
+    orders = declare(Orders, annotated(pl.LazyFrame, SURVIVORS.lazy()), temp_dir=tmp_path)
     result = dg.materialize([orders], resources={"io_manager": Failing()}, raise_on_error=False)
     assert not result.success
     # Dagster keeps the step, and with it what waits for the manager, in a cycle of references.
@@ -206,20 +207,26 @@ def test_a_failing_plan_leaves_the_last_parquet_table(parquet: Any, tmp_path: Pa
         raise RuntimeError(message)
 
     resources = {"io_manager": parquet}
-    dg.materialize([declare(pl.LazyFrame, SURVIVORS.lazy())], resources=resources)
+    dg.materialize(
+        [declare(Orders, annotated(pl.LazyFrame, SURVIVORS.lazy()))], resources=resources
+    )
     table = tmp_path / "parquet" / "orders.parquet"
     before = table.read_bytes()
-    broken = declare(pl.LazyFrame, FRAME.lazy().map_batches(stop, schema=FRAME.schema))
+    broken = declare(
+        Orders, annotated(pl.LazyFrame, FRAME.lazy().map_batches(stop, schema=FRAME.schema))
+    )
     assert not dg.materialize([broken], resources=resources, raise_on_error=False).success
     with pytest.raises(ValidationAbortError):
-        dg.materialize([declare(pl.LazyFrame, FRAME.lazy())], resources=resources)
+        dg.materialize(
+            [declare(Orders, annotated(pl.LazyFrame, FRAME.lazy()))], resources=resources
+        )
     assert table.read_bytes() == before
 
 
 def test_each_phase_of_a_lazy_run_is_logged(
     files: FileIOManager, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    orders = declare(pl.LazyFrame, FRAME.lazy(), quarantine=True)
+    orders = declare(Orders, annotated(pl.LazyFrame, FRAME.lazy()), quarantine=True)
     dg.materialize([orders], resources={"io_manager": files})
     logged = capsys.readouterr().err
     for phase in (

@@ -9,6 +9,7 @@ import dataframely as dy
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from support.declare import declare
 from support.execution import Materialize
 from support.storage import FileIOManager
 
@@ -84,14 +85,6 @@ def read_back(instance: dg.DagsterInstance) -> ReadBack:
     return read_back
 
 
-def declare(frame: pl.DataFrame | pl.LazyFrame = SALES, **arguments: Any) -> dg.AssetsDefinition:
-    @dd.asset(Sales, **{"quarantine": True, **arguments})
-    def sales() -> object:
-        return frame
-
-    return sales
-
-
 @pytest.mark.parametrize(
     ("prefix", "frame"), [([], SALES), (["shop"], SALES.lazy())], ids=["eager", "prefix, lazy"]
 )
@@ -102,7 +95,7 @@ def test_table_and_quarantine_are_read_back_through_the_manager(
     prefix: list[str],
     frame: pl.DataFrame | pl.LazyFrame,
 ) -> None:
-    sales = declare(frame, key_prefix=prefix or None)
+    sales = declare(Sales, frame, quarantine=True, key_prefix=prefix or None)
     assert materialize(sales, manager).success
     table, quarantine = read_back(sales, manager)
     assert_frame_equal(table, SURVIVORS)
@@ -112,7 +105,7 @@ def test_table_and_quarantine_are_read_back_through_the_manager(
 def test_the_columns_tab_is_the_same_before_and_after_a_run(
     manager: object, materialize: Materialize, instance: dg.DagsterInstance
 ) -> None:
-    sales = declare()
+    sales = declare(Sales, SALES, quarantine=True)
     materialize(sales, manager)
     event = instance.get_latest_materialization_event(dg.AssetKey("sales"))
     assert event is not None
@@ -125,7 +118,7 @@ def test_the_columns_tab_is_the_same_before_and_after_a_run(
 def test_the_quarantine_key_emits_no_event(
     manager: object, materialize: Materialize, instance: dg.DagsterInstance
 ) -> None:
-    result = materialize(declare(), manager)
+    result = materialize(declare(Sales, SALES, quarantine=True), manager)
     assert instance.get_asset_keys() == [dg.AssetKey("sales")]
     logs = instance.all_logs(result.run_id)
     assert {log.dagster_event.asset_key for log in logs if log.dagster_event} == {
@@ -161,7 +154,13 @@ def test_the_manager_sees_the_same_output_but_for_the_key(
 
         def load_input(self, context: dg.InputContext) -> None: ...
 
-    sales = declare(partitions_def=DAYS, metadata={"mine": 1, "partition_expr": "day"})
+    sales = declare(
+        Sales,
+        SALES,
+        quarantine=True,
+        partitions_def=DAYS,
+        metadata={"mine": 1, "partition_expr": "day"},
+    )
     materialize(sales, Recorder(level=3), "mon")
     quarantine, table = seen
     assert quarantine["key"] == dg.AssetKey("sales_quarantine")
@@ -180,7 +179,7 @@ def test_the_quarantine_is_written_before_the_table(
             super().handle_output(context, obj)
 
     with pytest.raises(OSError, match=r"^$"):
-        materialize(declare(), FailsOnTheTable(files.root))
+        materialize(declare(Sales, SALES, quarantine=True), FailsOnTheTable(files.root))
     assert files.files == ["sales_quarantine.parquet"]
 
 
@@ -194,7 +193,7 @@ def test_a_manager_that_cannot_write_the_quarantine_fails_the_run(
             super().handle_output(context, obj)
 
     with pytest.raises(OSError, match=r"^$"):
-        materialize(declare(), FailsOnTheQuarantine(files.root))
+        materialize(declare(Sales, SALES, quarantine=True), FailsOnTheQuarantine(files.root))
     assert files.files == []
 
 
@@ -206,7 +205,7 @@ def test_the_quarantine_goes_to_the_manager_the_asset_names(
     bound = {"io_manager_key": "lake"} if how == "io_manager_key" else {"io_manager_def": files}
     resources: dict[str, object] = {"io_manager": dg.mem_io_manager}
     result = dg.materialize(
-        [declare(**bound)],
+        [declare(Sales, SALES, quarantine=True, **bound)],
         instance=instance,
         resources=resources | ({"lake": files} if how == "io_manager_key" else {}),
     )
@@ -223,7 +222,7 @@ def test_a_quarantine_spec_loads_from_the_manager_the_asset_names(
     def report(sales_quarantine: pl.DataFrame) -> None:
         loaded.append(sales_quarantine)
 
-    sales = declare(io_manager_key="lake", group_name="shop")
+    sales = declare(Sales, SALES, quarantine=True, io_manager_key="lake", group_name="shop")
     spec = dd.build_quarantine_spec(Sales, sales)
     assert spec.group_name == "shop"
     resources = {"io_manager": dg.mem_io_manager, "lake": files}
@@ -242,7 +241,7 @@ def test_a_downstream_asset_loads_the_quarantine_as_it_asks(
     frame_type: type,
 ) -> None:
     manager = request.getfixturevalue(name)
-    sales = declare()
+    sales = declare(Sales, SALES, quarantine=True)
     materialize(sales, manager)
     _, quarantine = read_back(sales, manager, frame_type=frame_type)
     assert isinstance(quarantine, (pl.DataFrame, pl.LazyFrame))
@@ -291,10 +290,14 @@ def test_each_partition_has_its_own_table_and_quarantine(
 def test_parquet_files_lie_side_by_side(
     parquet: object, materialize: Materialize, tmp_path: Path
 ) -> None:
-    materialize(declare(), parquet)
-    materialize(declare(key_prefix="shop"), parquet)
-    materialize(declare(name="by_day", partitions_def=DAYS), parquet, "mon")
-    materialize(declare(name="grid", partitions_def=GRID), parquet, "mon|us")
+    materialize(declare(Sales, SALES, quarantine=True), parquet)
+    materialize(declare(Sales, SALES, quarantine=True, key_prefix="shop"), parquet)
+    materialize(
+        declare(Sales, SALES, quarantine=True, name="by_day", partitions_def=DAYS), parquet, "mon"
+    )
+    materialize(
+        declare(Sales, SALES, quarantine=True, name="grid", partitions_def=GRID), parquet, "mon|us"
+    )
     root = tmp_path / "storage"
     assert sorted(path.relative_to(root).as_posix() for path in root.rglob("*.parquet")) == [
         "by_day/mon.parquet",
@@ -314,10 +317,17 @@ def test_duckdb_tables_lie_side_by_side(
 ) -> None:
     from duckdb import connect
 
-    materialize(declare(), duckdb)
-    materialize(declare(key_prefix="shop"), duckdb)
+    materialize(declare(Sales, SALES, quarantine=True), duckdb)
+    materialize(declare(Sales, SALES, quarantine=True, key_prefix="shop"), duckdb)
     materialize(
-        declare(name="by_day", partitions_def=DAYS, metadata={"partition_expr": "day"}),
+        declare(
+            Sales,
+            SALES,
+            quarantine=True,
+            name="by_day",
+            partitions_def=DAYS,
+            metadata={"partition_expr": "day"},
+        ),
         duckdb,
         "mon",
     )
@@ -371,7 +381,7 @@ def test_an_asset_under_the_quarantines_key_fails_the_run_before_the_function(
 def test_a_quarantine_spec_under_the_quarantines_key_is_no_collision(
     files: FileIOManager, instance: dg.DagsterInstance
 ) -> None:
-    sales = declare()
+    sales = declare(Sales, SALES, quarantine=True)
     defs = dg.Definitions(
         assets=[sales, dd.build_quarantine_spec(Sales, sales)],
         jobs=[dg.define_asset_job("job", selection=[sales])],
@@ -389,7 +399,7 @@ def test_an_asset_without_a_quarantine_collides_with_nothing(
         return SALES
 
     result = dg.materialize(
-        [declare(SURVIVORS, quarantine=False), sales_quarantine],
+        [declare(Sales, SURVIVORS, quarantine=False), sales_quarantine],
         instance=instance,
         resources={"io_manager": files},
     )
@@ -399,7 +409,12 @@ def test_an_asset_without_a_quarantine_collides_with_nothing(
 
 @pytest.mark.parametrize(
     "asset",
-    ["sales", ["shop", "sales"], dg.AssetKey(["shop", "sales"]), declare(key_prefix="shop")],
+    [
+        "sales",
+        ["shop", "sales"],
+        dg.AssetKey(["shop", "sales"]),
+        declare(Sales, SALES, quarantine=True, key_prefix="shop"),
+    ],
     ids=["name", "list", "key", "definition"],
 )
 def test_a_quarantine_spec_takes_a_definition_or_a_key(asset: Any) -> None:
@@ -410,7 +425,9 @@ def test_a_quarantine_spec_takes_a_definition_or_a_key(asset: Any) -> None:
     assert spec.partitions_def is None
     assert spec.description is not None
     assert spec.description.startswith(f"Invalid rows from `{'/'.join([*prefix, 'sales'])}`")
-    defs = dg.Definitions(assets=[declare(key_prefix=prefix or None), spec])
+    defs = dg.Definitions(
+        assets=[declare(Sales, SALES, quarantine=True, key_prefix=prefix or None), spec]
+    )
     assert spec.key in defs.resolve_asset_graph().external_asset_keys
 
 
@@ -424,7 +441,7 @@ def test_a_quarantine_spec_lists_columns_without_constraints_then_rule_columns()
 
 
 def test_a_quarantine_spec_has_the_partitions_of_a_definition_or_those_given() -> None:
-    sales = declare(partitions_def=DAYS)
+    sales = declare(Sales, SALES, quarantine=True, partitions_def=DAYS)
     assert dd.build_quarantine_spec(Sales, sales).partitions_def == DAYS
     assert dd.build_quarantine_spec(Sales, "sales", partitions_def=DAYS).partitions_def == DAYS
     with pytest.raises(dg.DagsterInvariantViolationError, match="partitions_def"):
@@ -432,7 +449,9 @@ def test_a_quarantine_spec_has_the_partitions_of_a_definition_or_those_given() -
 
 
 def test_a_quarantine_spec_has_the_definitions_storage_metadata() -> None:
-    sales = declare(metadata={"partition_expr": "day"}, io_manager_key="lake")
+    sales = declare(
+        Sales, SALES, quarantine=True, metadata={"partition_expr": "day"}, io_manager_key="lake"
+    )
     metadata = dd.build_quarantine_spec(Sales, sales).metadata
     assert metadata["partition_expr"] == "day"
     assert metadata["dagster/io_manager_key"] == "lake"

@@ -10,6 +10,7 @@ import dataframely as dy
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from support.declare import declare
 from support.round_trips import ALL_DTYPES, STORAGES, managers, send, series_of
 from support.storage import FileIOManager
 
@@ -53,7 +54,7 @@ def test_what_is_refused_would_be_lost(storage: str, tmp_path: Path) -> None:
     while left := [str(number) for number in refused if number not in kept]:
         command = [sys.executable, "-c", TRY, storage, str(tmp_path), *left]
         tried = subprocess.run(
-            command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+            command, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=False
         )
         for line in tried.stdout.splitlines():
             number, *found = line.split()
@@ -139,18 +140,18 @@ def hand_wired(frame: pl.DataFrame) -> dg.AssetsDefinition:
 
 
 def decorated(frame: pl.DataFrame) -> dg.AssetsDefinition:
-    return dd.asset(Anything, name="anything", quarantine=True)(lambda: frame)
+    return declare(Anything, frame, quarantine=True)
 
 
 @pytest.mark.io_managers
-@pytest.mark.parametrize("declare", [decorated, hand_wired])
+@pytest.mark.parametrize("build", [decorated, hand_wired])
 @pytest.mark.parametrize("rows", [1, 2], ids=["table", "quarantine"])
 def test_what_only_the_frame_says_is_refused_before_anything_is_written(
-    rows: int, declare: Any, tmp_path: Path, instance: dg.DagsterInstance
+    rows: int, build: Any, tmp_path: Path, instance: dg.DagsterInstance
 ) -> None:
     resources = {"io_manager": managers(tmp_path)["DuckDB"]}
     with pytest.raises(StorageDtypeError, match="`value`"):
-        dg.materialize([declare(DURATIONS.head(rows))], instance=instance, resources=resources)
+        dg.materialize([build(DURATIONS.head(rows))], instance=instance, resources=resources)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -11,6 +11,7 @@ import dagster as dg
 import dataframely as dy
 import polars as pl
 import pytest
+from support.declare import annotated, declare
 from support.storage import Store
 
 import dagster_dataframely as dd
@@ -94,20 +95,8 @@ EXITS: dict[str, tuple[Any, bool]] = {
 }
 
 
-def declare(frame: Any, *, lazy: bool = False, **arguments: Any) -> dg.AssetsDefinition:
-    if lazy:
-
-        @dd.asset(People, redact=["remark"], **arguments)
-        def lazy_people() -> pl.LazyFrame | None:
-            return frame if frame is None else frame.lazy()
-
-        return lazy_people
-
-    @dd.asset(People, redact=["remark"], **arguments)
-    def people() -> Any:
-        return frame
-
-    return people
+def lazily(frame: pl.DataFrame | None) -> Callable[[], pl.LazyFrame | None]:
+    return annotated(pl.LazyFrame | None, None if frame is None else frame.lazy())
 
 
 def found(text: str) -> list[str]:
@@ -156,7 +145,11 @@ def test_no_exit_shows_a_value_of_a_redacted_column(
 ) -> None:
     frame, quarantine = EXITS[name]
     result = dg.materialize(
-        [declare(frame, lazy=lazy, quarantine=quarantine)],
+        [
+            declare(
+                People, lazily(frame) if lazy else frame, redact=["remark"], quarantine=quarantine
+            )
+        ],
         resources={"io_manager": manager(tmp_path)},
         instance=instance,
         raise_on_error=False,
@@ -176,7 +169,9 @@ def test_no_error_and_no_check_of_a_call_shows_a_value(
 ) -> None:
     monkeypatch.setenv("DAGSTER_DATAFRAMELY_QUARANTINE_DIR", str(tmp_path))
     frame, quarantine = EXITS[name]
-    people: Any = declare(frame, quarantine=quarantine, check_granularity=granularity)
+    people: Any = declare(
+        People, frame, redact=["remark"], quarantine=quarantine, check_granularity=granularity
+    )
     reports: list[str] = []
     try:
         for event in people(dg.build_asset_context()) if quarantine else people():
@@ -192,7 +187,7 @@ def test_no_error_and_no_check_of_a_call_shows_a_value(
 
 def test_table_and_quarantine_keep_the_values() -> None:
     frame, _ = EXITS["set aside"]
-    result = dd.testing.invoke(declare(frame, quarantine=True))
+    result = dd.testing.invoke(declare(People, frame, redact=["remark"], quarantine=True))
     assert result.table is not None
     assert result.quarantine is not None
     kept = pl.concat([result.table, result.quarantine.select(result.table.columns)])
@@ -205,7 +200,7 @@ def records(metadata: Any) -> list[dict[str, Any]]:
 
 def test_a_value_is_one_word_and_a_null_stays_null() -> None:
     frame = rows({"born": None, "remark": None}, {"id": 2, "name": "other", "visits": -1})
-    result = dd.testing.invoke(declare(frame, quarantine=True))
+    result = dd.testing.invoke(declare(People, frame, redact=["remark"], quarantine=True))
     assert records(result.metadata["dataframely/valid_sample"]) == [
         {
             "id": 1,
@@ -239,7 +234,7 @@ def test_duplicated_keys_are_counted_without_their_values() -> None:
 
 def test_statistics_of_a_redacted_column_are_two_counts() -> None:
     frame, _ = EXITS["clean"]
-    metadata = dd.testing.invoke(declare(frame)).metadata
+    metadata = dd.testing.invoke(declare(People, frame, redact=["remark"])).metadata
     statistics = {
         row.pop("column"): row
         for family in ("numeric", "temporal", "string")
@@ -280,16 +275,16 @@ def test_environment_and_argument_add_up(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize(
-    "declare",
+    "attempt",
     [
         lambda: dd.asset(Plain, redact=["mail", "email"]),
         lambda: dd.wiring.check_specs(Plain, asset="plain", redact=["email", "mail"]),
     ],
     ids=["decorator", "wiring"],
 )
-def test_an_argument_that_names_no_column_is_refused(declare: Callable[[], Any]) -> None:
+def test_an_argument_that_names_no_column_is_refused(attempt: Callable[[], Any]) -> None:
     with pytest.raises(InvalidSettingError) as raised:
-        declare()
+        attempt()
     assert str(raised.value) == (
         "Setting `redact` is ['mail'], from the argument. Allowed: columns of Plain: email, phone."
     )
@@ -328,7 +323,9 @@ def recorded(manager: object, people: dg.AssetsDefinition) -> tuple[Any, Any]:
 
 @pytest.mark.io_managers
 def test_rows_that_a_manager_records_are_redacted_too(tmp_path: Path) -> None:
-    for metadata in recorded(parquet(tmp_path), declare(EXITS["clean"][0])):
+    for metadata in recorded(
+        parquet(tmp_path), declare(People, EXITS["clean"][0], redact=["remark"])
+    ):
         sample = records(metadata["table"].value)
         assert [(row["visits"], row["name"], row["born"]) for row in sample] == [
             (3, "redacted", "redacted")

@@ -8,6 +8,7 @@ import dagster as dg
 import dataframely as dy
 import polars as pl
 import pytest
+from support.declare import declare
 from support.execution import Execute
 
 import dagster_dataframely as dd
@@ -56,7 +57,7 @@ def bar(share: str, pixels: int, colour: str = RED) -> str:
 
 def report_of(schema: type[dy.Schema], frame: pl.DataFrame, **arguments: Any) -> list[str]:
     """The lines of the report of a call."""
-    asset = dd.asset(schema, name="orders", quarantine=True, **arguments)(lambda: frame)
+    asset = declare(schema, frame, name="orders", quarantine=True, **arguments)
     value = dd.testing.invoke(asset).metadata["dataframely/report"]
     assert isinstance(value, dg.MarkdownMetadataValue)
     report = value.value or ""
@@ -186,31 +187,37 @@ def changes(metadata: dict[str, Any] | None) -> str | None:
     )
 
 
-def declare(frame: pl.DataFrame, **arguments: Any) -> dg.AssetsDefinition:
-    return dd.asset(Orders, name="orders", quarantine=True, **arguments)(lambda: frame)
-
-
 def test_a_run_is_compared_with_the_one_before(run: Execute) -> None:
-    assert changes(run(declare(CLEAN)).metadata) is None
-    assert changes(run(declare(CLEAN)).metadata) == NO_CHANGE
-    assert changes(run(declare(DIRTY)).metadata) == (
+    assert changes(run(declare(Orders, CLEAN, quarantine=True)).metadata) is None
+    assert changes(run(declare(Orders, CLEAN, quarantine=True)).metadata) == NO_CHANGE
+    assert changes(run(declare(Orders, DIRTY, quarantine=True)).metadata) == (
         "999 rows fewer; 4 error rows more; newly failing "
         "`amount|min`, `note|max_length`, `primary_key`, `many`."
     )
     quiet = DIRTY.with_columns(note=pl.lit(None, pl.String))
-    assert changes(run(declare(quiet)).metadata) == "no longer failing `note|max_length`."
+    assert (
+        changes(run(declare(Orders, quiet, quarantine=True)).metadata)
+        == "no longer failing `note|max_length`."
+    )
 
 
 def test_a_run_that_is_not_materialized_is_not_compared_with(run: Execute) -> None:
-    run(declare(CLEAN))
-    assert not run(declare(DIRTY[1:3], severities={"many": "error"})).success
-    assert changes(run(declare(CLEAN)).metadata) == NO_CHANGE
+    run(declare(Orders, CLEAN, quarantine=True))
+    assert not run(
+        declare(Orders, DIRTY[1:3], quarantine=True, severities={"many": "error"})
+    ).success
+    assert changes(run(declare(Orders, CLEAN, quarantine=True)).metadata) == NO_CHANGE
 
 
 def test_a_partition_is_compared_with_itself(run: Execute) -> None:
     days = dg.StaticPartitionsDefinition(["mon", "tue"])
     found = [
-        changes(run(declare(CLEAN[:rows], partitions_def=days), partition_key=day).metadata)
+        changes(
+            run(
+                declare(Orders, CLEAN[:rows], quarantine=True, partitions_def=days),
+                partition_key=day,
+            ).metadata
+        )
         for rows, day in [(10, "mon"), (20, "tue"), (15, "mon"), (20, "tue")]
     ]
     assert found == [None, None, "5 rows more.", NO_CHANGE]
@@ -224,7 +231,7 @@ def test_an_asset_without_partitions_is_compared_in_a_run_that_has_one(
     for day in days.get_partition_keys():
         partitioned = dd.asset(Orders, name="other", partitions_def=days)(lambda: CLEAN)
         result = dg.materialize(
-            [declare(CLEAN), partitioned],
+            [declare(Orders, CLEAN, quarantine=True), partitioned],
             instance=instance,
             resources={"io_manager": dg.mem_io_manager},
             partition_key=day,
@@ -240,16 +247,18 @@ def test_a_materialization_of_another_tool_is_not_compared_with(
     instance.report_runless_asset_event(
         dg.AssetMaterialization("orders", metadata={"dagster/row_count": 7})
     )
-    assert changes(run(declare(CLEAN)).metadata) is None
+    assert changes(run(declare(Orders, CLEAN, quarantine=True)).metadata) is None
 
 
 def test_failures_are_recorded_by_rule_the_worst_first(run: Execute) -> None:
-    metadata = run(declare(DIRTY)).metadata
+    metadata = run(declare(Orders, DIRTY, quarantine=True)).metadata
     assert metadata is not None
     failures = metadata["dataframely/failures_by_rule"]
     assert failures == {"amount|min": 2, "primary_key": 2, "note|max_length": 1, "many": 1}
     assert list(failures.values()) == [2, 2, 1, 1]
-    assert (run(declare(CLEAN)).metadata or {})["dataframely/failures_by_rule"] == {}
+    assert (run(declare(Orders, CLEAN, quarantine=True)).metadata or {})[
+        "dataframely/failures_by_rule"
+    ] == {}
 
 
 def test_more_than_five_names_are_counted(run: Execute) -> None:
@@ -267,7 +276,7 @@ def wide(columns: int, value: int, name: str = "c", **settings: Any) -> dg.Asset
     frame = pl.DataFrame({column: [1, value] for column in members})
     schema = type("Wide", (dy.Schema,), members)
     arguments: dict[str, Any] = {"quarantine": True, "check_granularity": "schema"} | settings
-    return dd.asset(schema, name="orders", **arguments)(lambda: frame)
+    return declare(schema, frame, name="orders", **arguments)
 
 
 @pytest.mark.parametrize(
@@ -296,7 +305,7 @@ def test_a_materialization_that_says_something_else_is_not_compared_with(
     run: Execute, instance: dg.DagsterInstance, metadata: dict[str, Any]
 ) -> None:
     instance.report_runless_asset_event(dg.AssetMaterialization("orders", metadata=metadata))
-    assert changes(run(declare(CLEAN)).metadata) is None
+    assert changes(run(declare(Orders, CLEAN, quarantine=True)).metadata) is None
 
 
 # How large it gets.

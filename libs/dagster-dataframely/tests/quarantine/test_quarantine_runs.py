@@ -10,6 +10,7 @@ import dataframely as dy
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from support.declare import declare
 from support.execution import Materialize
 from support.storage import FileIOManager
 
@@ -45,14 +46,11 @@ DAYS = dg.StaticPartitionsDefinition(["mon", "tue"])
 Read = Callable[[str | None], pl.DataFrame | None]
 
 
-def declare(
-    returned: object, schema: type[dy.Schema] = Orders, **arguments: Any
-) -> dg.AssetsDefinition:
-    @dd.asset(schema, quarantine=True, metadata={"partition_expr": "day"}, **arguments)
-    def orders() -> object:
-        return returned
-
-    return orders
+QUARANTINED: dict[str, Any] = {
+    "name": "orders",
+    "quarantine": True,
+    "metadata": {"partition_expr": "day"},
+}
 
 
 @pytest.fixture
@@ -87,18 +85,20 @@ def test_a_clean_run_leaves_no_old_error_rows(
     partition: str | None,
 ) -> None:
     arguments: dict[str, Any] = {"partitions_def": DAYS} if partition else {}
-    materialize(declare(CLEAN, **arguments), manager, partition)
+    materialize(declare(Orders, CLEAN, **QUARANTINED, **arguments), manager, partition)
     assert read(partition) is None
-    materialize(declare(DIRTY, **arguments), manager, partition)
+    materialize(declare(Orders, DIRTY, **QUARANTINED, **arguments), manager, partition)
     rows = read(partition)
     assert rows is not None
     assert rows["id"].to_list() == [-2]
-    materialize(declare(CLEAN, **arguments), manager, partition)
+    materialize(declare(Orders, CLEAN, **QUARANTINED, **arguments), manager, partition)
     rows = read(partition)
     assert rows is not None
     assert rows.is_empty()
     # And once more, with nothing left to take away.
-    assert materialize(declare(CLEAN, **arguments), manager, partition).success
+    assert materialize(
+        declare(Orders, CLEAN, **QUARANTINED, **arguments), manager, partition
+    ).success
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,11 @@ def test_a_clean_run_leaves_no_old_error_rows_of_any_kind_of_partition(
 ) -> None:
     instance.add_dynamic_partitions("days", ["mon"])
     for returned in (DIRTY, CLEAN):
-        materialize(declare(returned, partitions_def=partitions_def), files, partition)
+        materialize(
+            declare(Orders, returned, partitions_def=partitions_def, **QUARANTINED),
+            files,
+            partition,
+        )
     rows = files.read("orders_quarantine", partition)
     assert rows is not None
     assert rows.is_empty()
@@ -132,8 +136,8 @@ def test_a_clean_run_of_one_partition_leaves_the_others(
 ) -> None:
     for day in ("mon", "tue"):
         rows = DIRTY.with_columns(day=pl.lit(day))
-        materialize(declare(rows, partitions_def=DAYS), manager, day)
-    materialize(declare(CLEAN, partitions_def=DAYS), manager, "mon")
+        materialize(declare(Orders, rows, partitions_def=DAYS, **QUARANTINED), manager, day)
+    materialize(declare(Orders, CLEAN, partitions_def=DAYS, **QUARANTINED), manager, "mon")
     found = {day: read(day) for day in ("mon", "tue")}
     assert {day: None if rows is None else rows.height for day, rows in found.items()} == {
         "mon": 0,
@@ -145,8 +149,12 @@ def test_a_clean_run_of_one_partition_leaves_the_others(
 def test_a_run_that_writes_no_table_leaves_the_error_rows_of_the_last_one(
     materialize: Materialize, files: FileIOManager, returned: object
 ) -> None:
-    materialize(declare(DIRTY), files)
-    run = dg.materialize([declare(returned)], resources={"io_manager": files}, raise_on_error=False)
+    materialize(declare(Orders, DIRTY, **QUARANTINED), files)
+    run = dg.materialize(
+        [declare(Orders, returned, **QUARANTINED)],
+        resources={"io_manager": files},
+        raise_on_error=False,
+    )
     assert run.success is (returned is None)
     rows = files.read("orders_quarantine")
     assert rows is not None
@@ -156,7 +164,7 @@ def test_a_run_that_writes_no_table_leaves_the_error_rows_of_the_last_one(
 def test_error_rows_stay_where_the_table_of_a_clean_run_cannot_be_written(
     materialize: Materialize, files: FileIOManager
 ) -> None:
-    materialize(declare(DIRTY), files)
+    materialize(declare(Orders, DIRTY, **QUARANTINED), files)
     before = files.files
 
     class Full(type(files)):  # type: ignore[misc]
@@ -165,7 +173,7 @@ def test_error_rows_stay_where_the_table_of_a_clean_run_cannot_be_written(
             raise OSError(message)
 
     with pytest.raises(OSError, match="No space left"):
-        materialize(declare(CLEAN), Full(files.root))
+        materialize(declare(Orders, CLEAN, **QUARANTINED), Full(files.root))
     rows = files.read("orders_quarantine")
     assert rows is not None
     assert (rows.height, files.files) == (1, before)
@@ -178,14 +186,14 @@ def test_a_clean_direct_invocation_clears_the_file_of_the_last_one(
     path = tmp_path / "orders_quarantine.parquet"
 
     def call(frame: pl.DataFrame) -> None:
-        events: Any = declare(frame)(dg.build_asset_context())
+        events: Any = declare(Orders, frame, **QUARANTINED)(dg.build_asset_context())
         assert list(events)
 
     call(CLEAN)
     assert not path.exists()
     call(DIRTY)
     assert pl.read_parquet(path).height == 1
-    assert dd.testing.invoke(declare(CLEAN)).quarantine is None
+    assert dd.testing.invoke(declare(Orders, CLEAN, **QUARANTINED)).quarantine is None
     assert pl.read_parquet(path).height == 1
     call(CLEAN)
     assert pl.read_parquet(path).is_empty()
@@ -231,7 +239,9 @@ def test_the_list_layout_names_rules_run_and_time(
     arguments: dict[str, Any] = {"partitions_def": DAYS} if partition else {}
     before = dt.datetime.now(dt.UTC)
     result = materialize(
-        declare(given(DIRTY), quarantine_layout="list", **arguments), manager, partition
+        declare(Orders, given(DIRTY), quarantine_layout="list", **QUARANTINED, **arguments),
+        manager,
+        partition,
     )
     rows = read(partition)
     assert rows is not None
@@ -256,7 +266,7 @@ def test_a_new_rule_changes_nothing_about_a_list_quarantine(
 
     arguments: dict[str, Any] = {"partitions_def": DAYS} if partition else {}
     for schema in (Orders, MoreOrders):
-        asset = declare(DIRTY, schema, quarantine_layout="list", **arguments)
+        asset = declare(schema, DIRTY, quarantine_layout="list", **QUARANTINED, **arguments)
         materialize(asset, duckdb, partition)
     with connect(str(duckdb_file)) as connection:
         rows = connection.execute("select id, dy_failed_rules from public.orders_quarantine")
@@ -291,15 +301,17 @@ def test_a_quarantine_table_with_other_columns_fails_before_anything_is_written(
             return [connection.execute(f"select * from {name}").fetchall() for name in tables]
 
     arguments: dict[str, Any] = {"partitions_def": DAYS} if partition else {}
-    materialize(declare(DIRTY, first, **arguments), duckdb, partition)
+    materialize(declare(first, DIRTY, **QUARANTINED, **arguments), duckdb, partition)
     before = stored()
     other = DIRTY.with_columns(id=pl.Series([5, -5]))
     with pytest.raises(QuarantineColumnsError, match='quarantine_layout="list"') as caught:
-        materialize(declare(other, second, **arguments), duckdb, partition)
+        materialize(declare(second, other, **QUARANTINED, **arguments), duckdb, partition)
     assert (caught.value.added, caught.value.removed) == (added, removed)
     assert stored() == before
     # A clean run needs no columns, so it is not refused.
-    assert materialize(declare(CLEAN, second, **arguments), duckdb, partition).success
+    assert materialize(
+        declare(second, CLEAN, **QUARANTINED, **arguments), duckdb, partition
+    ).success
 
 
 @pytest.mark.io_managers
@@ -313,10 +325,10 @@ def test_columns_in_another_order_are_written_under_their_names(
         note = Orders.columns()["note"]
         id = Orders.columns()["id"]
 
-    materialize(declare(DIRTY), duckdb)
+    materialize(declare(Orders, DIRTY, **QUARANTINED), duckdb)
     with connect(str(duckdb_file)) as connection:
         connection.execute("drop table public.orders")
-    materialize(declare(DIRTY.select("day", "note", "id"), Reordered), duckdb)
+    materialize(declare(Reordered, DIRTY.select("day", "note", "id"), **QUARANTINED), duckdb)
     with connect(str(duckdb_file)) as connection:
         rows = connection.execute("select id, note, day from public.orders_quarantine")
         assert rows.fetchall() == [(-2, "long note", "mon")]
@@ -347,7 +359,7 @@ def test_the_function_for_hand_wired_assets_knows_both_layouts() -> None:
 @pytest.mark.parametrize(
     ("asset", "arguments"),
     [
-        (declare(DIRTY, quarantine_layout="list"), {}),
+        (declare(Orders, DIRTY, quarantine_layout="list", **QUARANTINED), {}),
         ("orders", {"quarantine_layout": "list"}),
     ],
     ids=["definition", "key"],

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from dagster import AssetExecutionContext
 from polars.testing import assert_frame_equal
+from support.declare import declare
 
 import dagster_dataframely as dd
 
@@ -64,19 +65,15 @@ def events(yielded: object) -> list[Any]:
     return list(iterate(yielded))
 
 
-def declare(**arguments: Any) -> dg.AssetsDefinition:
-    @dd.asset(Orders, **arguments)
-    def orders(raw: Any) -> object:
-        return raw
-
-    return orders
+def same(raw: Any) -> object:
+    return raw
 
 
 @pytest.mark.parametrize("raw", [CLEAN, CLEAN.lazy()], ids=["eager", "lazy"])
 def test_without_a_quarantine_an_asset_is_called_with_its_inputs_alone(
     raw: pl.DataFrame | pl.LazyFrame,
 ) -> None:
-    table, *checks = events(declare(key_prefix="shop")(raw))
+    table, *checks = events(declare(Orders, same, key_prefix="shop")(raw))
     key = dg.AssetKey(["shop", "orders"])
     assert isinstance(table, dg.MaterializeResult)
     assert table.asset_key == key
@@ -88,7 +85,7 @@ def test_without_a_quarantine_an_asset_is_called_with_its_inputs_alone(
 
 
 def test_a_quarantined_asset_takes_a_context_first() -> None:
-    orders = declare(quarantine=True)
+    orders = declare(Orders, same, quarantine=True)
     with pytest.raises(dg.DagsterInvalidInvocationError, match="context"):
         orders(CLEAN)
     table, *_ = events(orders(dg.build_asset_context(), CLEAN))
@@ -96,7 +93,7 @@ def test_a_quarantined_asset_takes_a_context_first() -> None:
 
 
 def test_context_and_inputs_may_be_given_by_name() -> None:
-    called = declare(quarantine=True)(context=dg.build_asset_context(), raw=CLEAN)
+    called = declare(Orders, same, quarantine=True)(context=dg.build_asset_context(), raw=CLEAN)
     assert_frame_equal(events(called)[0].value, CLEAN)
 
 
@@ -116,14 +113,14 @@ def test_the_context_a_function_declares_is_passed_on() -> None:
 def test_an_abort_raises_out_of_the_call() -> None:
     seen: list[str | None] = []
     with pytest.raises(dd.errors.ValidationAbortError):
-        seen.extend(event.check_name for event in iterate(declare()(SOME)))
+        seen.extend(event.check_name for event in iterate(declare(Orders, same)(SOME)))
     assert seen == CHECKS
 
 
 def test_the_directory_is_read_when_the_call_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    orders = declare(quarantine=True)
+    orders = declare(Orders, same, quarantine=True)
     for name in ("first", "second"):
         monkeypatch.setenv(VARIABLE, str(tmp_path / name))
         table, *_ = events(orders(dg.build_asset_context(), SOME))
@@ -136,7 +133,7 @@ def test_the_directory_is_read_when_the_call_is_made(
 def test_without_a_directory_only_a_call_with_error_rows_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    orders = declare(quarantine=True)
+    orders = declare(Orders, same, quarantine=True)
     assert events(orders(dg.build_asset_context(), CLEAN))
     with pytest.raises(dd.errors.QuarantineDirError, match=VARIABLE) as caught:
         events(orders(dg.build_asset_context(), SOME))
@@ -184,7 +181,9 @@ def test_error_rows_lie_below_the_directory_by_key_and_partition(
     expected: str,
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path))
-    orders = declare(quarantine=True, key_prefix=prefix, partitions_def=partitions_def)
+    orders = declare(
+        Orders, same, quarantine=True, key_prefix=prefix, partitions_def=partitions_def
+    )
     events(orders(dg.build_asset_context(partition_key=partition_key), SOME))
     found = [path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()]
     assert [path.as_posix() for path in found] == [expected]
@@ -197,7 +196,7 @@ def test_no_partition_leaves_the_directory(
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "inside"))
     partitions_def = dg.StaticPartitionsDefinition([partition_key])
-    orders = declare(quarantine=True, partitions_def=partitions_def)
+    orders = declare(Orders, same, quarantine=True, partitions_def=partitions_def)
     with pytest.raises(dd.errors.QuarantineDirError) as caught:
         events(orders(dg.build_asset_context(partition_key=partition_key), SOME))
     assert caught.value.asset == "orders"
@@ -206,7 +205,7 @@ def test_no_partition_leaves_the_directory(
 
 def test_no_key_leaves_the_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "inside"))
-    orders = declare(quarantine=True, key=["..", "orders"])
+    orders = declare(Orders, same, quarantine=True, key=["..", "orders"])
     with pytest.raises(dd.errors.QuarantineDirError):
         events(orders(dg.build_asset_context(), SOME))
     assert list(tmp_path.rglob("*.parquet")) == []
@@ -219,7 +218,7 @@ def test_a_directory_that_cannot_be_written_is_named(
     blocked.write_text("in the way")
     monkeypatch.setenv(VARIABLE, str(blocked))
     with pytest.raises(dd.errors.QuarantineDirError, match=VARIABLE):
-        events(declare(quarantine=True)(dg.build_asset_context(), SOME))
+        events(declare(Orders, same, quarantine=True)(dg.build_asset_context(), SOME))
     assert blocked.read_text() == "in the way"
 
 
@@ -239,7 +238,7 @@ def test_an_asynchronous_asset_is_called_and_awaited() -> None:
 
 
 def test_invoke_returns_table_quarantine_checks_and_metadata() -> None:
-    result = dd.testing.invoke(declare(quarantine=True), SOME)
+    result = dd.testing.invoke(declare(Orders, same, quarantine=True), SOME)
     assert result.table is not None
     assert_frame_equal(result.table, SOME[:1])
     assert result.quarantine is not None
@@ -253,7 +252,7 @@ def test_invoke_returns_table_quarantine_checks_and_metadata() -> None:
 
 @pytest.mark.parametrize("quarantine", [False, True])
 def test_invoke_of_a_clean_frame_or_a_skip(*, quarantine: bool) -> None:
-    orders = declare(quarantine=quarantine)
+    orders = declare(Orders, same, quarantine=quarantine)
     clean, skipped = dd.testing.invoke(orders, raw=CLEAN), dd.testing.invoke(orders, None)
     assert clean.table is not None
     assert_frame_equal(clean.table, CLEAN)
@@ -276,7 +275,7 @@ def test_invoke_of_a_clean_frame_or_a_skip(*, quarantine: bool) -> None:
 def test_invoke_raises_where_a_run_fails(
     raw: object, error: type[Exception], *, quarantine: bool
 ) -> None:
-    orders = declare(quarantine=quarantine)
+    orders = declare(Orders, same, quarantine=quarantine)
     with pytest.raises(error):
         dd.testing.invoke(orders, raw)
 
@@ -285,7 +284,7 @@ def test_invoke_needs_no_directory_and_uses_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path))
-    assert dd.testing.invoke(declare(quarantine=True), SOME).quarantine is not None
+    assert dd.testing.invoke(declare(Orders, same, quarantine=True), SOME).quarantine is not None
     assert list(tmp_path.iterdir()) == []
 
 
@@ -338,7 +337,7 @@ def test_invoke_passes_inputs_config_resources_and_partition(
 @pytest.mark.parametrize("quarantine", [False, True])
 def test_invoke_takes_an_asset_that_was_moved_to_another_key(*, quarantine: bool) -> None:
     module = ModuleType("module")
-    vars(module)["orders"] = declare(quarantine=quarantine)
+    vars(module)["orders"] = declare(Orders, same, quarantine=quarantine)
     (moved,) = dg.load_assets_from_modules([module], key_prefix="shop")
     assert isinstance(moved, dg.AssetsDefinition)
     result = dd.testing.invoke(moved, SOME if quarantine else CLEAN)
@@ -394,7 +393,7 @@ def test_a_call_inside_a_run_of_another_asset_is_still_a_call(
     instance: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path))
-    inner = declare(quarantine=True)
+    inner = declare(Orders, same, quarantine=True)
 
     @dg.asset
     def outer() -> None:

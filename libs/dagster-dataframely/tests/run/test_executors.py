@@ -7,8 +7,8 @@ from typing import Any
 import dagster as dg
 import polars as pl
 import pytest
+from support.declare import declare
 
-import dagster_dataframely as dd
 from dagster_dataframely.data import OrdersSchema, invalid_orders, valid_orders
 
 ONLY_ERROR_ROWS = valid_orders().with_columns(amount=pl.lit(-1.0))
@@ -25,9 +25,13 @@ QUARANTINED = {"quarantine", "nothing_survived"}
 
 def six_exits() -> dg.JobDefinition:
     assets = [
-        dd.asset(
-            OrdersSchema, name=name, quarantine=name in QUARANTINED, check_granularity="schema"
-        )(function)
+        declare(
+            OrdersSchema,
+            function,
+            name=name,
+            quarantine=name in QUARANTINED,
+            check_granularity="schema",
+        )
         for name, function in EXITS.items()
     ]
     job = dg.define_asset_job("six_exits", assets)

@@ -18,6 +18,7 @@ import polars as pl
 import pytest
 from deltalake.exceptions import CommitFailedError
 from support import fault_runs
+from support.declare import annotated
 from support.fault_runs import (
     AT_ERROR_ROWS,
     AT_TABLE,
@@ -34,9 +35,8 @@ from support.fault_runs import (
     SAFE,
     STAGING,
     STORAGES,
-    annotated,
     at,
-    declare,
+    build_orders,
     expected,
     fail,
     manager,
@@ -55,8 +55,8 @@ from dagster_dataframely.errors import StagingError
 pytestmark = pytest.mark.io_managers
 
 RELEASED = pytest.mark.parametrize("storage", STORAGES)
+TESTS = Path(__file__).parents[1]
 EVERY_STORAGE = pytest.mark.parametrize("storage", [*STORAGES, *SAFE])
-PROGRAM = fault_runs.__file__
 
 
 @pytest.fixture
@@ -88,8 +88,17 @@ def assert_left(fault: str, storage: str, folder: Path) -> None:
 
 
 def start(what: str, storage: str, folder: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-W", "ignore", str(PROGRAM), what, storage, str(folder)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    command = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-m",
+        fault_runs.__name__,
+        what,
+        storage,
+        str(folder),
+    ]
+    return subprocess.Popen(command, cwd=TESTS, stderr=subprocess.PIPE, text=True)
 
 
 def assert_is_killed(what: str, storage: str, folder: Path) -> None:
@@ -161,7 +170,7 @@ def test_the_manager_fails_while_it_sinks(
     storage: str, folder: Path, name: str, fault: str
 ) -> None:
     with at(name, fail), pytest.raises(OSError, match="the storage is gone"):
-        materialize(storage, folder, annotated(2))
+        materialize(storage, folder, annotated(pl.LazyFrame, rows_of(2).lazy()))
     assert_left(fault, storage, folder)
 
 
@@ -176,7 +185,7 @@ def test_the_process_is_killed_at_the_table(storage: str, folder: Path) -> None:
 def test_a_client_that_is_derived_from_duckdbs_takes_lists_too(
     storage: str, tmp_path: Path
 ) -> None:
-    orders = declare(lambda: rows_of(1).lazy(), tmp_path, quarantine_layout="list")
+    orders = build_orders(lambda: rows_of(1).lazy(), tmp_path, quarantine_layout="list")
     dg.materialize([orders], resources={"io_manager": manager(storage, tmp_path)})
     found = query(tmp_path, "select distinct dy_failed_rules from public.orders_quarantine")
     assert found == [(["amount|min"],)]
@@ -235,7 +244,7 @@ def test_a_second_run_waits_while_another_process_writes(storage: str, folder: P
 @pytest.mark.parametrize("storage", ["Parquet"])
 def test_a_pool_with_a_limit_of_one_keeps_two_runs_apart(storage: str, folder: Path) -> None:
     def run(number: int) -> None:
-        orders = declare(lambda: rows_of(number).lazy(), folder, pool="orders")
+        orders = build_orders(lambda: rows_of(number).lazy(), folder, pool="orders")
         resources = {"io_manager": manager(storage, folder)}
         dg.materialize([orders], instance=instance, resources=resources)
 
@@ -261,7 +270,7 @@ def test_a_pool_with_a_limit_of_one_keeps_two_runs_apart(storage: str, folder: P
 
 
 def materialize_partition(storage: str, folder: Path, key: str, rows: int | None = None) -> None:
-    orders = declare(
+    orders = build_orders(
         lambda: rows_of(int(key)).lazy().head(rows or ROWS + ERROR_ROWS),
         folder,
         partitions_def=dg.StaticPartitionsDefinition(["1", "2"]),

@@ -8,6 +8,7 @@ import dagster as dg
 import dataframely as dy
 import polars as pl
 import pytest
+from support.declare import declare
 from support.execution import Materialize
 
 import dagster_dataframely as dd
@@ -71,21 +72,6 @@ EXPECTED = {
     "rome|2026-01-02": ((2, 2), {"km|max": 1}),
 }
 """For each partition: rows in and written, and the rules that rows fail."""
-
-
-def declare(
-    returned: object, partitions_def: Any, expression: object, **arguments: Any
-) -> dg.AssetsDefinition:
-    @dd.asset(
-        Trips,
-        partitions_def=partitions_def,
-        metadata={"partition_expr": expression},
-        **{"quarantine": True, **arguments},
-    )
-    def orders() -> object:
-        return returned
-
-    return orders
 
 
 @pytest.fixture
@@ -158,12 +144,17 @@ def test_each_partition_has_its_row_counts_and_evaluations(
     *,
     lazy: bool,
 ) -> None:
-    asset = declare(DIRTY.lazy() if lazy else DIRTY, partitions_def, expression)
+    asset = declare(
+        Trips,
+        DIRTY.lazy() if lazy else DIRTY,
+        partitions_def=partitions_def,
+        metadata={"partition_expr": expression},
+        quarantine=True,
+    )
     result = run_range(asset, span)
     assert result.success
     counts = {
-        event.partition: event.metadata
-        for event in result.asset_materializations_for_node("orders")
+        event.partition: event.metadata for event in result.asset_materializations_for_node("trips")
     }
     keys = ("dataframely/rows_in", "dataframely/rows_written")
     assert {
@@ -198,7 +189,13 @@ def test_where_the_columns_do_not_tell_each_partition_has_what_was_found_in_all(
     expression: object,
     span: tuple[str, str],
 ) -> None:
-    asset = declare(DIRTY, partitions_def, expression)
+    asset = declare(
+        Trips,
+        DIRTY,
+        partitions_def=partitions_def,
+        metadata={"partition_expr": expression},
+        quarantine=True,
+    )
     result = run_range(asset, span)
     assert result.success
     found = failures(instance)
@@ -250,17 +247,12 @@ TOGETHER: list[Any] = [
 
 
 def declare_by(column: dy.Column, values: list[Any], keys: list[str]) -> dg.AssetsDefinition:
-    schema = type("Schema", (dy.Schema,), {"p": column})
-
-    @dd.asset(
-        schema,
+    return declare(
+        type("Orders", (dy.Schema,), {"p": column}),
+        pl.DataFrame({"p": values}, schema={"p": column.dtype}),
         partitions_def=dg.StaticPartitionsDefinition(keys),
         metadata={"partition_expr": "p"},
     )
-    def orders() -> pl.DataFrame:
-        return pl.DataFrame({"p": values}, schema={"p": column.dtype})
-
-    return orders
 
 
 def rows_of(asset: dg.AssetsDefinition, instance: dg.DagsterInstance) -> dict[str | None, object]:
@@ -348,7 +340,13 @@ def test_no_check_of_a_partition_is_left_planned_on_any_exit(
     *,
     quarantine: bool,
 ) -> None:
-    asset = declare(returned, CITIES, "city", quarantine=quarantine)
+    asset = declare(
+        Trips,
+        returned,
+        partitions_def=CITIES,
+        metadata={"partition_expr": "city"},
+        quarantine=quarantine,
+    )
     result = run_range(asset, ("oslo", "riga"))
     assert result.success is (error is None)
     assert still_planned(instance, asset) == []
@@ -358,7 +356,13 @@ def test_no_check_of_a_partition_is_left_planned_on_any_exit(
 def test_other_columns_fail_the_check_of_columns_of_each_partition(
     run_range: Callable[..., dg.ExecuteInProcessResult], instance: dg.DagsterInstance
 ) -> None:
-    asset = declare(DIRTY.drop("km"), CITIES, "city")
+    asset = declare(
+        Trips,
+        DIRTY.drop("km"),
+        partitions_def=CITIES,
+        metadata={"partition_expr": "city"},
+        quarantine=True,
+    )
     assert not run_range(asset, ("oslo", "riga")).success
     (key,) = [key for key in asset.check_keys if key.name == "dy_schema__columns"]
     history = instance.event_log_storage.get_asset_check_execution_history(key, limit=99)
@@ -373,7 +377,13 @@ def test_duckdb_takes_a_range_and_its_quarantine(
 ) -> None:
     from duckdb import connect
 
-    asset = declare(DIRTY[:4], CITIES, "city")
+    asset = declare(
+        Trips,
+        DIRTY[:4],
+        partitions_def=CITIES,
+        metadata={"partition_expr": "city"},
+        quarantine=True,
+    )
     dg.materialize(
         [asset],
         instance=instance,
@@ -384,7 +394,7 @@ def test_duckdb_takes_a_range_and_its_quarantine(
         },
     )
     with connect(duckdb.database) as connection:
-        tables = ["public.orders", "public.orders_quarantine"]
+        tables = ["public.trips", "public.trips_quarantine"]
         found = [connection.execute(f"select km from {name}").fetchall() for name in tables]
     assert found == [[(1,), (3,), (10,)], [(-2,)]]
     assert failures(instance)["oslo"] == {"km|min": 1, "many": 1}

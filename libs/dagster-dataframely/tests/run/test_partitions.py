@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from dagster import AssetExecutionContext
 from polars.testing import assert_frame_equal
+from support.declare import declare
 from support.execution import Execute
 from support.storage import FileIOManager, Store
 
@@ -44,16 +45,9 @@ PARTITIONS = [
 ]
 
 
-def declare(
-    partitions_def: dg.PartitionsDefinition[Any] | None, **arguments: Any
-) -> dg.AssetsDefinition:
-    """Gives the clean frame for the first key of each kind of partitions, and else the dirty one."""
-
-    @dd.asset(Trips, partitions_def=partitions_def, quarantine=True, **arguments)
-    def trips(context: AssetExecutionContext) -> pl.DataFrame:
-        return CLEAN if context.partition_key in {"2026-01-01", "rome", DAY_1_OSLO} else DIRTY
-
-    return trips
+def by_partition(context: AssetExecutionContext) -> pl.DataFrame:
+    """The clean frame for the first key of each kind of partitions, and else the dirty one."""
+    return CLEAN if context.partition_key in {"2026-01-01", "rome", DAY_1_OSLO} else DIRTY
 
 
 @pytest.mark.parametrize("granularity", ["rule", "column", "schema"])
@@ -61,7 +55,15 @@ def declare(
 def test_check_specs_carry_the_partitions_of_their_asset(
     partitions_def: dg.PartitionsDefinition[Any] | None, granularity: str
 ) -> None:
-    specs = [*declare(partitions_def, check_granularity=granularity).check_specs]
+    specs = [
+        *declare(
+            Trips,
+            by_partition,
+            partitions_def=partitions_def,
+            quarantine=True,
+            check_granularity=granularity,
+        ).check_specs
+    ]
     assert len(specs) == 2
     assert [spec.partitions_def for spec in specs] == [partitions_def] * 2
 
@@ -74,7 +76,7 @@ def test_evaluations_carry_the_partition_of_their_run(
     clean_key: str,
     dirty_key: str,
 ) -> None:
-    trips = declare(partitions_def)
+    trips = declare(Trips, by_partition, partitions_def=partitions_def, quarantine=True)
     seen: dict[str, set[tuple[str | None, bool]]] = {}
     for key in (clean_key, dirty_key):
         for event in run(trips, partition_key=key).events:
@@ -95,7 +97,7 @@ def test_counts_are_those_of_the_partition_that_was_written(
     clean_key: str,
     dirty_key: str,
 ) -> None:
-    trips = declare(partitions_def)
+    trips = declare(Trips, by_partition, partitions_def=partitions_def, quarantine=True)
     names = ("dagster/row_count", "dagster/partition_row_count", "dataframely/error_rows")
     counted = {}
     for key in (clean_key, dirty_key):
@@ -124,12 +126,12 @@ class Pair(dy.Collection):
 
 
 def as_one(returned: pl.DataFrame | None) -> dg.AssetsDefinition:
-    return dd.asset(Trips, name="trips", deps=["day"], quarantine=True)(lambda: returned)
+    return declare(Trips, returned, deps=["day"], quarantine=True)
 
 
 def as_member(returned: pl.DataFrame | None) -> dg.AssetsDefinition:
     frames = None if returned is None else {"trips": returned, "others": CLEAN}
-    return dd.collection_asset(Pair, name="pair", quarantine=True)(lambda: frames)
+    return declare(Pair, frames, quarantine=True)
 
 
 @pytest.mark.parametrize("returned", [CLEAN, DIRTY, None], ids=["clean", "dirty", "skip"])
@@ -181,7 +183,9 @@ def test_the_quarantine_lies_under_the_same_partition(
     clean_key: str,
     dirty_key: str,
 ) -> None:
-    trips = declare(partitions_def, key_prefix="city")
+    trips = declare(
+        Trips, by_partition, partitions_def=partitions_def, quarantine=True, key_prefix="city"
+    )
     for key in (clean_key, dirty_key):
         assert run(trips, partition_key=key).success
     clean, dirty = (str(key).replace("|", "/") for key in (clean_key, dirty_key))
@@ -198,7 +202,10 @@ def test_the_quarantine_lies_under_the_same_partition(
 
 
 def test_the_address_names_key_and_partition(run: Execute, files: FileIOManager) -> None:
-    metadata = run(declare(DAYS), partition_key="2026-01-02").metadata
+    metadata = run(
+        declare(Trips, by_partition, partitions_def=DAYS, quarantine=True),
+        partition_key="2026-01-02",
+    ).metadata
     assert metadata is not None
     address = metadata["dataframely/quarantine_address"]
     assert "trips_quarantine" in address
@@ -212,7 +219,7 @@ def test_a_call_writes_error_rows_under_the_partition(
     clean_key: str,
     dirty_key: str,
 ) -> None:
-    trips = declare(partitions_def)
+    trips = declare(Trips, by_partition, partitions_def=partitions_def, quarantine=True)
     assert call(trips, partition_key=clean_key).quarantine is None
     outcome = call(trips, partition_key=dirty_key)
     outcome.assert_stored(
@@ -292,7 +299,7 @@ def test_an_unpartitioned_asset_fans_in_over_every_partition(
     keys: list[str],
     key_type: type,
 ) -> None:
-    trips = declare(partitions_def)
+    trips = declare(Trips, by_partition, partitions_def=partitions_def, quarantine=True)
     seen: dict[object, type] = {}
 
     def body(trips: dict[Any, Any]) -> object:
@@ -323,7 +330,7 @@ def test_an_unpartitioned_asset_fans_in_over_every_partition(
 def test_one_dimension_fans_in_over_the_other(
     run: Execute, instance: dg.DagsterInstance, files: FileIOManager
 ) -> None:
-    trips = declare(GRID)
+    trips = declare(Trips, by_partition, partitions_def=GRID, quarantine=True)
 
     @dd.asset(
         Trips,
@@ -358,7 +365,7 @@ def test_a_fan_in_loads_through_the_released_parquet_manager(
 ) -> None:
     from dagster_polars import PolarsParquetIOManager
 
-    trips = declare(partitions_def)
+    trips = declare(Trips, by_partition, partitions_def=partitions_def, quarantine=True)
     resources = {"io_manager": PolarsParquetIOManager(base_dir=str(tmp_path))}
     key_type = str if partitions_def is DAYS else dg.MultiPartitionKey
     keys: list[str] = ["2026-01-01", "2026-01-02"] if key_type is str else [DAY_1_OSLO, DAY_2_OSLO]
@@ -388,7 +395,7 @@ def test_a_fan_in_loads_through_the_released_parquet_manager(
 def test_a_partitioned_quarantine_fans_in_through_its_spec(
     run: Execute, instance: dg.DagsterInstance, files: FileIOManager
 ) -> None:
-    trips = declare(DAYS)
+    trips = declare(Trips, by_partition, partitions_def=DAYS, quarantine=True)
     spec = dd.build_quarantine_spec(Trips, trips)
     loaded: dict[str, pl.DataFrame] = {}
 

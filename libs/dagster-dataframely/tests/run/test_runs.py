@@ -9,6 +9,7 @@ import dataframely as dy
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from support.declare import declare
 from support.execution import Execute
 from support.storage import FileIOManager
 
@@ -82,14 +83,6 @@ def as_lazy(frame: pl.DataFrame) -> Frame:
 both = pytest.mark.parametrize("given", [as_eager, as_lazy])
 
 
-def declare(returned: object, **arguments: Any) -> dg.AssetsDefinition:
-    @dd.asset(Orders, **arguments)
-    def orders() -> object:
-        return returned
-
-    return orders
-
-
 def verdicts(passing: str, **failing: str) -> dict[str, tuple[bool, str]]:
     """Every check, in order: the failing ones at their severity, the rest passing at their own."""
     own = dict.fromkeys(ALL_CHECKS, passing) | {"dy_rule__note__max_length": "WARN"}
@@ -114,7 +107,7 @@ def quarantined(rows: pl.DataFrame, **invalid: list[str]) -> pl.DataFrame:
 def test_clean_rows_are_all_written_in_their_order(
     execute: Execute, given: Callable[[pl.DataFrame], Frame], *, quarantine: bool
 ) -> None:
-    outcome = execute(declare(given(CLEAN), quarantine=quarantine))
+    outcome = execute(declare(Orders, given(CLEAN), quarantine=quarantine))
     assert (outcome.success, outcome.error) == (True, None)
     assert outcome.checks == verdicts("ERROR")
     outcome.assert_stored(table=CLEAN, quarantine=None)
@@ -125,7 +118,7 @@ def test_clean_rows_are_all_written_in_their_order(
 def test_rows_that_fail_only_warn_rules_are_written(
     execute: Execute, given: Callable[[pl.DataFrame], Frame], *, quarantine: bool
 ) -> None:
-    outcome = execute(declare(given(WARNED), quarantine=quarantine))
+    outcome = execute(declare(Orders, given(WARNED), quarantine=quarantine))
     assert (outcome.success, outcome.error) == (True, None)
     assert outcome.checks == verdicts("ERROR", dy_rule__note__max_length="WARN")
     outcome.assert_stored(table=WARNED, quarantine=None)
@@ -135,7 +128,7 @@ def test_rows_that_fail_only_warn_rules_are_written(
 def test_error_rows_without_a_quarantine_abort(
     execute: Execute, given: Callable[[pl.DataFrame], Frame]
 ) -> None:
-    outcome = execute(declare(given(SOME)))
+    outcome = execute(declare(Orders, given(SOME)))
     assert (outcome.success, outcome.error) == (False, "ValidationAbortError")
     assert "`amount|min` (2), `primary_key` (2)" in outcome.message
     assert outcome.checks == verdicts(
@@ -152,7 +145,7 @@ def test_error_rows_without_a_quarantine_abort(
 def test_error_rows_are_set_aside_and_the_others_are_written(
     execute: Execute, given: Callable[[pl.DataFrame], Frame]
 ) -> None:
-    outcome = execute(declare(given(SOME), quarantine=True))
+    outcome = execute(declare(Orders, given(SOME), quarantine=True))
     assert (outcome.success, outcome.error) == (True, None)
     assert outcome.checks == verdicts(
         "WARN",
@@ -171,7 +164,7 @@ def test_error_rows_are_set_aside_and_the_others_are_written(
 def test_nothing_is_written_but_the_quarantine_where_no_row_survives(
     execute: Execute, given: Callable[[pl.DataFrame], Frame]
 ) -> None:
-    outcome = execute(declare(given(ALL_BAD), quarantine=True))
+    outcome = execute(declare(Orders, given(ALL_BAD), quarantine=True))
     assert (outcome.success, outcome.error) == (False, "NothingSurvivedError")
     assert "`amount|min` (1), `amount|nan` (1)" in outcome.message
     assert outcome.checks == verdicts(
@@ -204,14 +197,6 @@ class Balanced(Orders):
         return pl.len() >= 4
 
 
-def balanced(frame: Frame, **arguments: Any) -> dg.AssetsDefinition:
-    @dd.asset(Balanced, **arguments)
-    def orders() -> Frame:
-        return frame
-
-    return orders
-
-
 TABLE_CHECKS = {
     "dy_rule__total_is_small": (False, "ERROR"),
     "dy_rule__has_four_rows": (False, "WARN"),
@@ -223,7 +208,7 @@ TABLE_CHECKS = {
 def test_a_table_that_fails_as_a_whole_aborts_without_error_rows(
     execute: Execute, given: Callable[[pl.DataFrame], Frame], *, quarantine: bool
 ) -> None:
-    outcome = execute(balanced(given(CLEAN), quarantine=quarantine))
+    outcome = execute(declare(Balanced, given(CLEAN), name="orders", quarantine=quarantine))
     assert (outcome.success, outcome.error) == (False, "ValidationAbortError")
     assert "the table of 3 rows failed error rules: `total_is_small`. " in outcome.message
     assert outcome.checks == verdicts("ERROR") | TABLE_CHECKS
@@ -235,7 +220,7 @@ def test_a_table_that_fails_as_a_whole_aborts_after_its_error_rows_are_set_aside
     execute: Execute, given: Callable[[pl.DataFrame], Frame]
 ) -> None:
     bad = pl.DataFrame({"id": [8], "amount": [-9.0], "note": [None]}, schema=CLEAN.schema)
-    outcome = execute(balanced(given(CLEAN.vstack(bad)), quarantine=True))
+    outcome = execute(declare(Balanced, given(CLEAN.vstack(bad)), name="orders", quarantine=True))
     assert (outcome.success, outcome.error) == (False, "ValidationAbortError")
     assert "Error rows: " in outcome.message
     assert outcome.checks == (verdicts("ERROR", dy_rule__amount__min="ERROR") | TABLE_CHECKS)
@@ -253,7 +238,7 @@ def test_a_table_rule_that_warns_stops_nothing(
     execute: Execute, given: Callable[[pl.DataFrame], Frame]
 ) -> None:
     small = CLEAN[1:]
-    outcome = execute(balanced(given(small)))
+    outcome = execute(declare(Balanced, given(small), name="orders"))
     assert (outcome.success, outcome.error) == (True, None)
     assert outcome.checks == verdicts("ERROR") | {
         "dy_rule__total_is_small": (True, "ERROR"),
@@ -267,7 +252,7 @@ def test_a_table_rule_that_warns_stops_nothing(
 def test_other_columns_or_dtypes_fail_before_any_row_is_looked_at(
     execute: Execute, given: Callable[[pl.DataFrame], Frame], *, quarantine: bool
 ) -> None:
-    outcome = execute(declare(given(DRIFTED), quarantine=quarantine))
+    outcome = execute(declare(Orders, given(DRIFTED), quarantine=quarantine))
     assert (outcome.success, outcome.error) == (False, "ColumnSchemaError")
     assert (
         "`id` is missing, declared Int64; `amount` is String, declared Float64; "
@@ -281,7 +266,7 @@ def test_other_columns_or_dtypes_fail_before_any_row_is_looked_at(
 
 @pytest.mark.parametrize("quarantine", [False, True])
 def test_none_writes_nothing_and_passes_every_check(execute: Execute, *, quarantine: bool) -> None:
-    outcome = execute(declare(None, quarantine=quarantine))
+    outcome = execute(declare(Orders, None, quarantine=quarantine))
     assert (outcome.success, outcome.error) == (True, None)
     assert outcome.checks == verdicts("ERROR")
     assert outcome.metadata is None
@@ -293,7 +278,7 @@ def test_none_writes_nothing_and_passes_every_check(execute: Execute, *, quarant
 def test_a_frame_without_rows_writes_an_empty_table(
     execute: Execute, given: Callable[[pl.DataFrame], Frame], *, quarantine: bool
 ) -> None:
-    outcome = execute(declare(given(EMPTY), quarantine=quarantine))
+    outcome = execute(declare(Orders, given(EMPTY), quarantine=quarantine))
     assert (outcome.success, outcome.error) == (True, None)
     assert outcome.checks == verdicts("ERROR")
     outcome.assert_stored(table=EMPTY, quarantine=None)
@@ -315,18 +300,18 @@ def test_a_frame_without_rows_writes_an_empty_table(
 def test_the_last_table_stays_where_nothing_is_written(
     run: Execute, files: FileIOManager, returned: object, *, quarantine: bool
 ) -> None:
-    run(declare(CLEAN))
+    run(declare(Orders, CLEAN))
     before = (files.root / "orders.parquet").read_bytes()
-    outcome = run(declare(returned, quarantine=quarantine))
+    outcome = run(declare(Orders, returned, quarantine=quarantine))
     assert outcome.metadata is None
     assert (files.root / "orders.parquet").read_bytes() == before
     assert outcome.table is not None
 
 
 def test_a_later_run_replaces_table_and_quarantine(run: Execute) -> None:
-    run(declare(SOME, quarantine=True))
+    run(declare(Orders, SOME, quarantine=True))
     second = pl.DataFrame({"id": [7, 8], "amount": [1.0, -1.0], "note": ["a", "b"]})
-    outcome = run(declare(second, quarantine=True))
+    outcome = run(declare(Orders, second, quarantine=True))
     outcome.assert_stored(
         table=second[:1], quarantine=quarantined(second[1:], row0=["dy_rule__amount__min"])
     )
@@ -366,7 +351,7 @@ def test_materialization_counts_rows_and_describes_error_rows_only_where_there_a
     expected_keys: set[str],
     expected_numbers: tuple[int, int, int, float],
 ) -> None:
-    metadata = execute(declare(frame, quarantine=True)).metadata
+    metadata = execute(declare(Orders, frame, quarantine=True)).metadata
     assert metadata is not None
     assert metadata.keys() - {"path"} == expected_keys
     names = ("rows_in", "rows_written", "error_rows", "error_share")
@@ -377,7 +362,7 @@ def test_materialization_counts_rows_and_describes_error_rows_only_where_there_a
 def test_materialization_says_where_error_rows_are_and_which_rules_they_fail(
     run: Execute, files: FileIOManager
 ) -> None:
-    metadata = run(declare(SOME, quarantine=True)).metadata
+    metadata = run(declare(Orders, SOME, quarantine=True)).metadata
     assert metadata is not None
     address = metadata["dataframely/quarantine_address"]
     assert address == f"orders_quarantine at {files.root / 'orders_quarantine.parquet'}"
@@ -398,7 +383,7 @@ def test_materialization_says_where_error_rows_are_and_which_rules_they_fail(
 
 
 def test_every_check_says_where_the_rows_are_when_none_survives(execute: Execute) -> None:
-    outcome = execute(declare(ALL_BAD, quarantine=True))
+    outcome = execute(declare(Orders, ALL_BAD, quarantine=True))
     addresses = {
         name: metadata.get("dataframely/quarantine_address")
         for name, metadata in outcome.check_metadata.items()
@@ -418,7 +403,7 @@ def test_every_check_says_where_the_rows_are_when_none_survives(execute: Execute
 def test_rule_checks_count_and_sample_failing_rows(
     execute: Execute, frame: pl.DataFrame, *, quarantine: bool
 ) -> None:
-    outcome = execute(declare(frame, quarantine=quarantine))
+    outcome = execute(declare(Orders, frame, quarantine=quarantine))
     negative = frame.filter(pl.col("amount") < 0)
     metadata = outcome.check_metadata["dy_rule__amount__min"]
     assert metadata["dy_rule"] == "amount|min"
@@ -430,7 +415,7 @@ def test_rule_checks_count_and_sample_failing_rows(
 
 
 def test_the_column_schema_check_lists_every_mismatch(execute: Execute) -> None:
-    metadata = execute(declare(DRIFTED)).check_metadata["dy_schema__columns"]
+    metadata = execute(declare(Orders, DRIFTED)).check_metadata["dy_schema__columns"]
     assert [dict(row.data) for row in metadata["dy_schema__errors"].records] == [
         {"column": "id", "expected": "Int64", "found": "missing"},
         {"column": "amount", "expected": "Float64", "found": "String"},
@@ -443,7 +428,7 @@ def test_undeclared_columns_are_dropped_and_named_and_the_schema_orders_the_rest
     execute: Execute, given: Callable[[pl.DataFrame], Frame]
 ) -> None:
     wide = CLEAN.select("note", pl.lit(1).alias("extra"), "amount", pl.lit("x").alias("more"), "id")
-    outcome = execute(declare(given(wide)))
+    outcome = execute(declare(Orders, given(wide)))
     outcome.assert_stored(table=CLEAN, quarantine=None)
     assert outcome.checks["dy_schema__columns"] == (True, "ERROR")
     assert outcome.check_metadata["dy_schema__columns"] == {"dy_extra_columns": ["extra", "more"]}
@@ -453,11 +438,11 @@ def test_undeclared_columns_are_dropped_and_named_and_the_schema_orders_the_rest
 def test_nothing_is_cast_but_the_error_says_when_a_cast_would_do(
     execute: Execute, given: Callable[[pl.DataFrame], Frame]
 ) -> None:
-    outcome = execute(declare(given(CASTABLE)))
+    outcome = execute(declare(Orders, given(CASTABLE)))
     assert outcome.error == "ColumnSchemaError"
     assert "Return `Orders.cast(frame)`." in outcome.message
     outcome.assert_stored(table=None, quarantine=None)
-    assert execute(declare(Orders.cast(given(CASTABLE)))).success
+    assert execute(declare(Orders, Orders.cast(given(CASTABLE)))).success
 
 
 @pytest.mark.parametrize(
@@ -524,7 +509,7 @@ def test_errors_carry_their_facts(instance: dg.DagsterInstance, files: FileIOMan
             k: v for k, v in facts.items() if k not in {"description", "metadata", "allow_retries"}
         }
 
-    assert failure(declare(SOME)) == {
+    assert failure(declare(Orders, SOME)) == {
         "asset": "orders",
         "rules": ("amount|min", "primary_key"),
         "counts": SOME_ERROR_RULES,
@@ -533,14 +518,14 @@ def test_errors_carry_their_facts(instance: dg.DagsterInstance, files: FileIOMan
         "rows": 5,
         "address": None,
     }
-    assert failure(declare(ALL_BAD, quarantine=True)) == {
+    assert failure(declare(Orders, ALL_BAD, quarantine=True)) == {
         "asset": "orders",
         "rules": ("amount|min", "amount|nan"),
         "counts": {"amount|min": 1, "amount|nan": 1},
         "rows": 2,
         "address": f"orders_quarantine at {files.root / 'orders_quarantine.parquet'}",
     }
-    assert failure(declare(CASTABLE)) == {
+    assert failure(declare(Orders, CASTABLE)) == {
         "asset": "orders",
         "schema": "Orders",
         "mismatches": (
@@ -616,7 +601,7 @@ def test_severities_given_to_the_asset_decide_over_the_schema(
     execute: Execute, given: Callable[[pl.DataFrame], Frame]
 ) -> None:
     severities = {"amount|min": "warn", "primary_key": "warn", "note|max_length": "error"}
-    outcome = execute(declare(given(SOME), quarantine=True, severities=severities))
+    outcome = execute(declare(Orders, given(SOME), quarantine=True, severities=severities))
     assert outcome.failed == {
         "dy_rule__amount__min": "WARN",
         "dy_rule__primary_key": "WARN",
@@ -666,13 +651,13 @@ def test_collapsed_checks_fail_at_the_worst_severity_of_their_failing_rules(
     expected: dict[str, tuple[bool, str]],
 ) -> None:
     outcome = execute(
-        declare(SOME, check_granularity=granularity, multi_column_rules=multi_column_rules)
+        declare(Orders, SOME, check_granularity=granularity, multi_column_rules=multi_column_rules)
     )
     assert outcome.checks == expected
 
 
 def test_a_collapsed_check_has_a_row_for_each_rule_and_one_sample(execute: Execute) -> None:
-    outcome = execute(declare(SOME, quarantine=True, check_granularity="column"))
+    outcome = execute(declare(Orders, SOME, quarantine=True, check_granularity="column"))
     metadata = outcome.check_metadata["dy_col__amount"]
     rows = [dict(row.data) for row in metadata["dy_rules"].records]
     assert [(row["rule"], row["failures"], row["severity"]) for row in rows] == [
@@ -692,7 +677,7 @@ def test_a_collapsed_check_has_a_row_for_each_rule_and_one_sample(execute: Execu
 def test_rows_survive_exactly_once_and_in_order(execute: Execute) -> None:
     amounts = [float(number if number % 3 else -number - 1) for number in range(999)]
     frame = pl.DataFrame({"id": range(999), "amount": amounts, "note": ["n"] * 999})
-    outcome = execute(declare(frame.lazy(), quarantine=True))
+    outcome = execute(declare(Orders, frame.lazy(), quarantine=True))
     assert outcome.table is not None
     assert outcome.quarantine is not None
     assert_frame_equal(outcome.table, frame.filter(pl.col("amount") >= 0))

@@ -98,7 +98,7 @@ IMPOSSIBLE: dict[str, tuple[list[Any], pl.DataType | None, dy.Column, str]] = {
 }
 
 
-def declare(column: dy.Column) -> type[dy.Schema]:
+def schema_of(column: dy.Column) -> type[dy.Schema]:
     return type("Declared", (dy.Schema,), {"value": column})
 
 
@@ -108,7 +108,7 @@ def test_values_that_survive_are_cast(
     values: list[Any], dtype: pl.DataType | None, column: dy.Column, *, lazy: bool
 ) -> None:
     frame = pl.Series("value", values, dtype).to_frame()
-    cast: Any = dd.strict_cast(declare(column), frame.lazy() if lazy else frame)
+    cast: Any = dd.strict_cast(schema_of(column), frame.lazy() if lazy else frame)
     assert isinstance(cast, pl.LazyFrame if lazy else pl.DataFrame)
     found = cast.lazy().collect()
     assert found.schema["value"] == column.dtype
@@ -122,7 +122,7 @@ def test_values_that_survive_are_cast(
 def test_values_that_would_change_raise(
     values: list[Any], dtype: pl.DataType | None, column: dy.Column, changed: int, example: str
 ) -> None:
-    schema, frame = declare(column), pl.Series("value", values, dtype).to_frame()
+    schema, frame = schema_of(column), pl.Series("value", values, dtype).to_frame()
     with pytest.raises(StrictCastError) as raised:
         dd.strict_cast(schema, frame)
     (failure,) = raised.value.failures
@@ -146,7 +146,7 @@ def test_casts_that_no_value_decides_raise(
 ) -> None:
     frame = pl.Series("value", values, dtype).to_frame()
     with pytest.raises(StrictCastError, match=reason) as raised:
-        dd.strict_cast(declare(column), frame)
+        dd.strict_cast(schema_of(column), frame)
     assert [(f.changed, f.example) for f in raised.value.failures] == [(None, None)]
 
 
@@ -243,7 +243,7 @@ def test_what_a_strict_cast_returns_is_the_original_once_cast_back(data: st.Data
     values = values_of(source.dtype)
     positions = st.lists(st.integers(0, values.len() - 1), max_size=3)
     original = values.gather(data.draw(positions)).alias("value")
-    schema = declare(target.column.with_properties(alias=None))
+    schema = schema_of(target.column.with_properties(alias=None))
     try:
         cast = dd.strict_cast(schema, original.to_frame())["value"]
     except StrictCastError as error:

@@ -5,6 +5,7 @@ from typing import Any
 
 import dagster as dg
 import dataframely as dy
+import polars as pl
 
 import dagster_dataframely as dd
 
@@ -12,16 +13,28 @@ import dagster_dataframely as dd
 def declare(
     schema: type[dy.Schema] | type[dy.Collection], returned: object, **arguments: Any
 ) -> dg.AssetsDefinition:
-    """Declare what returns a value, or does what a function does, under the name of its schema."""
+    """Declare an asset that returns a value, or what a function returns; named after its schema."""
+    if not {"name", "key"} & arguments.keys():
+        arguments["name"] = schema.__name__.lower()
 
     def function() -> object:
         return returned
 
-    function.__name__ = schema.__name__.lower()
-    decorator: Callable[..., Any] = (
-        dd.collection_asset if issubclass(schema, dy.Collection) else dd.asset
-    )
+    is_collection = issubclass(schema, dy.Collection)
+    decorator: Any = dd.collection_asset if is_collection else dd.asset
     definition: dg.AssetsDefinition = decorator(schema, **arguments)(
         returned if callable(returned) else function
     )
     return definition
+
+
+def annotated(
+    annotation: object, returned: pl.DataFrame | pl.LazyFrame | None
+) -> Callable[[], Any]:
+    """Give a function that returns a value, under this annotation of its return value."""
+
+    def function() -> Any:
+        return returned
+
+    function.__annotations__["return"] = annotation
+    return function

@@ -9,6 +9,8 @@ import dagster as dg
 import polars as pl
 from polars.testing import assert_frame_equal
 
+from dagster_dataframely.testing import Invocation
+
 
 @dataclass
 class Execution:
@@ -54,6 +56,19 @@ class Execute(Protocol):
 
 
 Materialize = Callable[..., dg.ExecuteInProcessResult]
+
+
+def left_by_call(invocation: Invocation) -> Execution:
+    """What a direct invocation left of its asset."""
+    return Execution(
+        checks={
+            name: (check.passed, check.severity.name) for name, check in invocation.checks.items()
+        },
+        check_metadata={name: plain(check.metadata) for name, check in invocation.checks.items()},
+        metadata=plain(invocation.metadata),
+        table=invocation.table,
+        quarantine=invocation.quarantine,
+    )
 
 
 def plain(metadata: Mapping[str, Any]) -> dict[str, Any]:

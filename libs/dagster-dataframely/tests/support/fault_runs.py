@@ -17,8 +17,7 @@ from unittest import mock
 import dagster as dg
 import dataframely as dy
 import polars as pl
-
-import dagster_dataframely as dd
+from support.declare import declare
 
 SNIPPET = Path(__file__).parents[4] / "docs/snippets/safe_managers.py"
 
@@ -77,12 +76,13 @@ def rows_of(run: int) -> pl.DataFrame:
     return pl.select(run=which, id=number, amount=amount, same_run=which)
 
 
-def declare(
+def build_orders(
     plan: Callable[[], pl.LazyFrame], folder: Path, **arguments: Any
 ) -> dg.AssetsDefinition:
+    """The asset of a test, which stages below its folder."""
     temp_dir = folder / "staging"
     temp_dir.mkdir(exist_ok=True)
-    return dd.asset(Orders, name="orders", quarantine=True, temp_dir=temp_dir, **arguments)(plan)
+    return declare(Orders, plan, quarantine=True, temp_dir=temp_dir, **arguments)
 
 
 def manager(storage: str, folder: Path) -> Any:
@@ -111,7 +111,7 @@ def safe_managers() -> dict[str, Any]:
 
 def materialize(storage: str, folder: Path, plan: Callable[[], pl.LazyFrame]) -> None:
     resources = {"io_manager": manager(storage, folder)}
-    dg.materialize([declare(plan, folder)], resources=resources)
+    dg.materialize([build_orders(plan, folder)], resources=resources)
 
 
 def stored(storage: str, folder: Path, name: str, run: int) -> str:
@@ -235,15 +235,6 @@ def plan_that(happen: Callable[[], object], run: int) -> pl.LazyFrame:
 
     late = rows_of(run)[ROWS // 2 :].lazy().map_batches(step)
     return pl.concat([rows_of(run)[: ROWS // 2].lazy(), late])
-
-
-def annotated(run: int) -> Callable[[], pl.LazyFrame]:
-    """A function whose manager is handed a lazy frame."""
-
-    def plan() -> pl.LazyFrame:
-        return rows_of(run).lazy()
-
-    return plan
 
 
 def once(happen: Callable[[], object]) -> Callable[[], object]:

@@ -3,13 +3,13 @@
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
 import dataframely as dy
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from support.declare import declare
 from support.execution import Execute
 from support.storage import FileIOManager
 
@@ -71,14 +71,6 @@ def system_temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return directory
 
 
-def declare(plan: object, **arguments: Any) -> dg.AssetsDefinition:
-    @dd.asset(Points, **{"statistics": False, **arguments})
-    def points() -> object:
-        return plan
-
-    return points
-
-
 ENDS = [
     pytest.param(CLEAN, False, None, id="clean"),
     pytest.param(SOME, True, None, id="set aside"),
@@ -98,7 +90,9 @@ def test_a_plan_runs_exactly_once_and_leaves_no_staging(
     quarantine: bool,
 ) -> None:
     plan = counter.on(frame)
-    outcome = execute(declare(plan, quarantine=quarantine, temp_dir=staging, statistics=True))
+    outcome = execute(
+        declare(Points, plan, quarantine=quarantine, temp_dir=staging, statistics=True)
+    )
     assert outcome.error == error
     assert counter.runs == 1
     assert list(staging.iterdir()) == []
@@ -116,7 +110,9 @@ def test_a_plan_runs_exactly_once_and_leaves_no_staging(
 def test_a_plan_that_drifts_is_never_run(
     execute: Execute, counter: Counter, staging: Path, drifted: pl.DataFrame, *, castable: bool
 ) -> None:
-    outcome = execute(declare(counter.on(drifted), quarantine=True, temp_dir=staging))
+    outcome = execute(
+        declare(Points, counter.on(drifted), statistics=False, quarantine=True, temp_dir=staging)
+    )
     assert outcome.error == "ColumnSchemaError"
     assert ("Points.cast(frame)" in outcome.message) is castable
     assert counter.runs == 0
@@ -131,7 +127,7 @@ def test_staging_is_there_only_while_the_plan_runs(execute: Execute, staging: Pa
         return frame
 
     plan = CLEAN.lazy().map_batches(look)
-    assert execute(declare(plan, temp_dir=staging)).success
+    assert execute(declare(Points, plan, statistics=False, temp_dir=staging)).success
     assert seen == [1]
     assert list(staging.iterdir()) == []
 
@@ -142,7 +138,7 @@ def test_staging_goes_to_a_directory_whose_name_could_be_a_pattern(
 ) -> None:
     directory = staging / name
     directory.mkdir()
-    outcome = execute(declare(CLEAN.lazy(), temp_dir=directory))
+    outcome = execute(declare(Points, CLEAN.lazy(), statistics=False, temp_dir=directory))
     outcome.assert_stored(table=CLEAN, quarantine=None)
     assert list(directory.iterdir()) == []
 
@@ -154,13 +150,13 @@ def test_staging_goes_to_the_systems_temp_directory(execute: Execute, system_tem
         seen.append([path.name for path in system_temp.glob("dagster-dataframely-*")])
         return frame
 
-    assert execute(declare(CLEAN.lazy().map_batches(look))).success
+    assert execute(declare(Points, CLEAN.lazy().map_batches(look), statistics=False)).success
     assert [len(names) for names in seen] == [1]
     assert list(system_temp.glob("dagster-dataframely-*")) == []
 
 
 def test_an_eager_frame_is_not_staged(execute: Execute, staging: Path) -> None:
-    staging_is_not_needed = declare(CLEAN, temp_dir=staging)
+    staging_is_not_needed = declare(Points, CLEAN, statistics=False, temp_dir=staging)
     staging.rmdir()
     assert execute(staging_is_not_needed).success
     assert not staging.exists()
@@ -179,7 +175,9 @@ def test_an_error_in_the_plan_fails_the_run_with_its_message(
         raise PlanError(message)
 
     plan = CLEAN.lazy().map_batches(fail)
-    outcome = execute(declare(plan, quarantine=quarantine, temp_dir=staging))
+    outcome = execute(
+        declare(Points, plan, statistics=False, quarantine=quarantine, temp_dir=staging)
+    )
     assert not outcome.success
     assert "the plan went wrong" in outcome.message
     assert outcome.metadata is None
@@ -193,7 +191,9 @@ def test_a_lazy_validation_of_dataframely_fails_the_run_when_the_plan_runs(
 ) -> None:
     plan = Points.validate(counter.on(SOME), eager=False)
     assert isinstance(plan, pl.LazyFrame)
-    outcome = execute(declare(plan, quarantine=quarantine, temp_dir=staging))
+    outcome = execute(
+        declare(Points, plan, statistics=False, quarantine=quarantine, temp_dir=staging)
+    )
     assert (outcome.success, outcome.error) == (False, "ComputeError")
     assert "min" in outcome.message
     assert outcome.metadata is None
@@ -203,7 +203,11 @@ def test_a_lazy_validation_of_dataframely_fails_the_run_when_the_plan_runs(
 
 
 def test_a_lazy_validation_that_holds_is_written(execute: Execute, staging: Path) -> None:
-    outcome = execute(declare(Points.validate(CLEAN.lazy(), eager=False), temp_dir=staging))
+    outcome = execute(
+        declare(
+            Points, Points.validate(CLEAN.lazy(), eager=False), statistics=False, temp_dir=staging
+        )
+    )
     assert outcome.success
     outcome.assert_stored(table=CLEAN, quarantine=None)
 
@@ -214,7 +218,7 @@ def test_a_plan_that_shuffles_loses_no_row_and_doubles_none(execute: Execute) ->
     signs = pl.Series([1.0, -1.0] * half)
     # The sign goes with the position and not with the row: which rows fail differs from run to run.
     plan = numbers.lazy().select(pl.col("id").shuffle()).with_columns(x=pl.lit(signs))
-    outcome = execute(declare(plan, quarantine=True))
+    outcome = execute(declare(Points, plan, statistics=False, quarantine=True))
     assert outcome.table is not None
     assert outcome.quarantine is not None
     assert (outcome.table.height, outcome.quarantine.height) == (half, half)
@@ -232,7 +236,7 @@ def test_undeclared_columns_of_a_plan_are_not_computed(execute: Execute) -> None
     plan = CLEAN.lazy().with_columns(
         unused=pl.col("x").map_batches(compute, return_dtype=pl.Float64, is_elementwise=True)
     )
-    outcome = execute(declare(plan))
+    outcome = execute(declare(Points, plan, statistics=False))
     outcome.assert_stored(table=CLEAN, quarantine=None)
     assert outcome.check_metadata["dy_schema__columns"] == {"dy_extra_columns": ["unused"]}
     assert computed == []
@@ -248,7 +252,7 @@ def test_a_temp_dir_that_does_not_exist_is_refused_at_definition(
         monkeypatch.setenv("DAGSTER_DATAFRAMELY_TEMP_DIR", directory)
     given = {"temp_dir": directory} if source == "argument" else {}
     with pytest.raises(dd.errors.InvalidSettingError) as caught:
-        declare(CLEAN.lazy(), **given)
+        declare(Points, CLEAN.lazy(), statistics=False, **given)
     assert (caught.value.setting, caught.value.value) == ("temp_dir", directory)
 
 
@@ -262,14 +266,14 @@ def test_the_environment_says_where_staging_goes(
         seen.append(len(list(staging.iterdir())))
         return frame
 
-    points = declare(CLEAN.lazy().map_batches(look))
+    points = declare(Points, CLEAN.lazy().map_batches(look), statistics=False)
     monkeypatch.delenv("DAGSTER_DATAFRAMELY_TEMP_DIR")
     assert execute(points).success
     assert seen == [1]
 
 
 def test_the_table_of_a_lazy_frame_is_an_eager_frame_in_a_direct_invocation() -> None:
-    table = dd.testing.invoke(declare(CLEAN.lazy())).table
+    table = dd.testing.invoke(declare(Points, CLEAN.lazy(), statistics=False)).table
     assert type(table) is pl.DataFrame
     assert_frame_equal(table, CLEAN)
 
