@@ -111,38 +111,30 @@ def test_histogram_shows_each_bins_share(values: list[int], drawn: str) -> None:
 
 
 @pytest.mark.parametrize("distinct", [10, 3000, 40_000])
-def test_distinct_strings_are_estimated_among_many(
-    distinct: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("dagster_dataframely._metadata.statistics._EXACT", 80_000)
+def test_distinct_strings_are_estimated_among_many(distinct: int) -> None:
     frame = pl.DataFrame({"a": [str(number % distinct) for number in range(80_001)]})
-    (few,) = describe_families(frame[1:])["string"]
+    (few,) = describe_families(frame[1:], exact=80_000)["string"]
     assert few["distinct"] == distinct
-    (many,) = describe_families(frame)["string"]
+    (many,) = describe_families(frame, exact=80_000)["string"]
     shown = str(many["distinct"])
     assert shown.startswith("≈ ")
     assert int(shown.removeprefix("≈ ").replace(",", "")) == pytest.approx(distinct, rel=0.1)
 
 
-def test_an_estimate_does_not_depend_on_how_the_rows_are_stored(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr("dagster_dataframely._metadata.statistics._EXACT", 0)
+def test_an_estimate_does_not_depend_on_how_the_rows_are_stored(tmp_path: Path) -> None:
     frame = pl.DataFrame({"a": [str(number) for number in range(50_000)]})
     frame.write_parquet(tmp_path / "a.parquet", row_group_size=7_000)
     halves = pl.concat([frame[:20_000], frame[20_000:]], rechunk=False)
     scan = pl.scan_parquet(tmp_path / "a.parquet")
-    assert describe_families(frame) == describe_families(halves) == describe_families(scan)
+    one, two, three = (describe_families(rows, exact=0) for rows in (frame, halves, scan))
+    assert one == two == three
 
 
 @pytest.mark.parametrize("lazy", [False, True])
-def test_a_histogram_of_many_rows_is_drawn_from_evenly_spaced_ones(
-    monkeypatch: pytest.MonkeyPatch, *, lazy: bool
-) -> None:
-    monkeypatch.setattr("dagster_dataframely._metadata.statistics._SAMPLE", 100)
+def test_a_histogram_of_many_rows_is_drawn_from_evenly_spaced_ones(*, lazy: bool) -> None:
     # The even rows are low and the odd ones high, but for the last, which is the highest of all.
     frame = pl.DataFrame({"a": [*([0, 70] * 100), 80]})
-    (row,) = describe_families(frame.lazy() if lazy else frame)["numeric"]
+    (row,) = describe_families(frame.lazy() if lazy else frame, sample=100)["numeric"]
     # Every third of 201 rows: 34 low ones, 33 high ones.
     assert row["histogram"] == "█      █"
     assert (row["count"], row["max"]) == (201, 80)

@@ -20,7 +20,7 @@ from dagster_dataframely._validation import staging as _staging
 from dagster_dataframely._validation import streaming as _streaming
 from dagster_dataframely._validation.in_memory import evaluate
 from dagster_dataframely._validation.staging import stage_rows, staging_folder
-from dagster_dataframely._validation.streaming import evaluate_plan
+from dagster_dataframely._validation.streaming import Limits, evaluate_plan
 from dagster_dataframely._validation.verdict import Verdict, rule_combinations
 from dagster_dataframely.data import OrdersSchema, invalid_orders, valid_orders
 from dagster_dataframely.errors import InvalidRuleError, StagingError
@@ -168,13 +168,12 @@ def test_verdict_equals_the_one_in_memory(
     bucket_rows: int,
     most_repeated: int,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_streaming, "BUCKET_ROWS", bucket_rows)
-    monkeypatch.setattr(_streaming, "HASHES", bucket_rows)
-    monkeypatch.setattr(_streaming, "MOST_REPEATED", most_repeated)
+    limits = Limits(bucket_rows, bucket_rows, most_repeated)
     rules = read_schema(schema)
-    streamed = evaluate_plan(frame.lazy(), rules, tmp_path, sample=3, log=lambda _line: None)
+    streamed = evaluate_plan(
+        frame.lazy(), rules, tmp_path, sample=3, log=lambda _line: None, limits=limits
+    )
     assert_same(streamed, evaluate(frame, rules, sample=3), schema)
 
 
