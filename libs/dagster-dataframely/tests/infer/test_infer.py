@@ -23,9 +23,8 @@ from polars.testing.parametric import dataframes
 import dagster_dataframely as dd
 from dagster_dataframely import __main__ as command
 from dagster_dataframely._infer import facts as _inference
-from dagster_dataframely._infer import files as _files
-from dagster_dataframely._infer.facts import infer
-from dagster_dataframely._infer.files import Table, read_batches
+from dagster_dataframely._infer.facts import Limits, infer
+from dagster_dataframely._infer.files import BATCH_ROWS, Table, read_batches
 from dagster_dataframely._infer.source import write_module
 from dagster_dataframely._names import is_nameable
 from dagster_dataframely.data import OrdersSchema, valid_orders
@@ -160,12 +159,9 @@ def test_a_csv_file_is_split_at_its_separator(
     assert schema_of(printed(path, *options)).column_names() == ["a", "b"]
 
 
-def test_dtypes_of_a_csv_file_fit_every_row(
-    tmp_path: Path, printed: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("dagster_dataframely._infer.files._DTYPE_ROWS", 2)
+def test_dtypes_of_a_csv_file_fit_every_row(tmp_path: Path, printed: Run) -> None:
     path = tmp_path / "late.csv"
-    path.write_text("a,b,c,d\n" + "1,1,2026-01-05,1\n" * 5 + "2.5,x,never,2\n")
+    path.write_text("a,b,c,d\n" + "1,1,2026-01-05,1\n" * 10_000 + "2.5,x,never,2\n")
     columns = schema_of(printed(path, "--no-ranges")).columns()
     assert {name: type(column) for name, column in columns.items()} == {
         "a": dy.Float64,
@@ -634,8 +630,12 @@ def test_an_argument_can_follow_a_column_of_its_modules_name() -> None:
 # Keys.
 
 
-def key_of(frame: pl.DataFrame) -> tuple[tuple[str, ...], set[str]]:
-    inference = infer(table_of(frame), print)
+def key_of(
+    frame: pl.DataFrame, limits: Limits, batch_rows: int = BATCH_ROWS
+) -> tuple[tuple[str, ...], set[str]]:
+    batches = functools.partial(read_batches, frame.lazy(), frame.height, batch_rows=batch_rows)
+    table = dataclasses.replace(table_of(frame), batches=batches)
+    inference = infer(table, print, limits)
     return inference.key, set(inference.unique)
 
 
@@ -674,25 +674,19 @@ def test_the_key_is_the_first_column_or_pair_without_duplicates(
     unique: set[str],
     batch_rows: int,
     rows_in_memory: int,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_files, "BATCH_ROWS", batch_rows)
-    monkeypatch.setattr(_inference, "ROWS_IN_MEMORY", rows_in_memory)
-    monkeypatch.setattr(_inference, "HASHES", 3)
-    monkeypatch.setattr(_inference, "SUSPECTS", 1)
-    assert key_of(frame) == (key, unique)
+    limits = Limits(rows_in_memory, hashes=3, suspects=1)
+    assert key_of(frame, limits, batch_rows=batch_rows) == (key, unique)
 
 
-def test_a_pair_is_looked_for_in_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_inference, "_FIRST_ROWS", 2)
-    monkeypatch.setattr(_files, "BATCH_ROWS", 4)
-    assert key_of(SEVERAL_ROWS.vstack(SEVERAL_ROWS)) == ((), set())
+def test_a_pair_is_looked_for_in_all_rows() -> None:
+    twice = SEVERAL_ROWS.vstack(SEVERAL_ROWS)
+    assert key_of(twice, Limits(first_rows=2), batch_rows=4) == ((), set())
 
 
 def test_values_that_hash_alike_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_inference, "ROWS_IN_MEMORY", 1)
     monkeypatch.setattr(_inference, "_hashes", lambda batch: pl.repeat(1, batch.height, eager=True))
-    assert key_of(pl.DataFrame({"a": [1, 2, 3]})) == (("a",), set())
+    assert key_of(pl.DataFrame({"a": [1, 2, 3]}), Limits(rows_in_memory=1)) == (("a",), set())
 
 
 def test_rows_that_polars_does_not_deliver_are_missed() -> None:
