@@ -15,22 +15,6 @@ from dagster_dataframely._names import is_nameable
 from dagster_dataframely._text import count, printable
 from dagster_dataframely._typing import Log
 
-ROWS_IN_MEMORY = 1_000_000
-"""Up to how many rows are compared by their values."""
-
-
-HASHES = 20_000_000
-"""How many hashes of values are compared at a time: 160 MB."""
-
-
-SUSPECTS = 1_000
-"""How many hashes that occur twice are looked at together, for the values behind them."""
-
-
-_FIRST_ROWS = 1_000
-"""These tell most pairs of columns from a key at little cost."""
-
-
 _KEY_DTYPES = (
     *(pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64),
     *(pl.Boolean, pl.String, pl.Binary, pl.Enum, pl.Categorical, pl.Decimal),
@@ -120,7 +104,24 @@ class Inference:
     """The other columns without nulls and without duplicates."""
 
 
-def infer(table: Table, log: Log) -> Inference:
+@dataclass(frozen=True)
+class Limits:
+    """How much is compared at a time where a key is looked for."""
+
+    rows_in_memory: int = 1_000_000
+    """Up to how many rows are compared by their values."""
+    hashes: int = 20_000_000
+    """How many hashes of values are compared at a time: 160 MB."""
+    suspects: int = 1_000
+    """How many hashes that occur twice are looked at together, for the values behind them."""
+    first_rows: int = 1_000
+    """These tell most pairs of columns from a key at little cost."""
+
+
+LIMITS = Limits()
+
+
+def infer(table: Table, log: Log, limits: Limits = LIMITS) -> Inference:
     """Look at every row for what the columns are like, then at those columns that may be a key."""
     columns = {name: Observed(dtype) for name, dtype in table.schema.items()}
     may_be_key = [name for name, seen in columns.items() if _may_be_key(name, seen)]
@@ -134,7 +135,7 @@ def infer(table: Table, log: Log) -> Inference:
         log(f"Looked at {seen_rows:,} of {count(table.rows, 'row')}.")
     complete = [name for name in may_be_key if not columns[name].nullable]
     singles = [key for key in keys if key[0] in complete]
-    found = _find_keys(table, singles, complete, log) if table.rows > 1 else []
+    found = _find_keys(table, singles, complete, log, limits) if table.rows > 1 else []
     return Inference(
         columns,
         table.rows,
@@ -143,33 +144,37 @@ def infer(table: Table, log: Log) -> Inference:
     )
 
 
-def _find_keys(table: Table, singles: list[Key], complete: list[str], log: Log) -> list[Key]:
+def _find_keys(
+    table: Table, singles: list[Key], complete: list[str], log: Log, limits: Limits
+) -> list[Key]:
     """The columns that are a key, or else the first pair of columns that is one."""
-    found = [key for key in singles if _is_unique(table, key, log)]
+    found = [key for key in singles if _is_unique(table, key, log, limits)]
     pairs: list[Key] = list(itertools.combinations(complete, 2))
     if found or not pairs:
         return found
     log(f"Trying {count(len(pairs), 'pair')} of columns as a key.")
     for batch in table.batches(complete):
-        pairs = _still_unique(batch, _still_unique(batch.head(_FIRST_ROWS), pairs))
+        pairs = _still_unique(batch, _still_unique(batch.head(limits.first_rows), pairs))
         if not pairs:
             break
-    return list(itertools.islice((pair for pair in pairs if _is_unique(table, pair, log)), 1))
+    return list(
+        itertools.islice((pair for pair in pairs if _is_unique(table, pair, log, limits)), 1)
+    )
 
 
 def _still_unique(batch: pl.DataFrame, keys: list[Key]) -> list[Key]:
     return [key for key in keys if batch.select(key).n_unique() == batch.height]
 
 
-def _is_unique(table: Table, key: Key, log: Log) -> bool:
+def _is_unique(table: Table, key: Key, log: Log, limits: Limits) -> bool:
     """Whether no two rows of the table have the same values."""
     log(f"Comparing {count(table.rows, 'value')} of {printable(', '.join(key))}.")
-    if table.rows <= ROWS_IN_MEMORY:
+    if table.rows <= limits.rows_in_memory:
         return not _have_duplicates(table.batches(key))
     # Equal values hash alike; others hardly ever do, so that few rows are compared by their values.
     return not any(
         _have_duplicates(batch.filter(_hashes(batch).is_in(some)) for batch in table.batches(key))
-        for some in _repeated_hashes(table, key)
+        for some in _repeated_hashes(table, key, limits)
     )
 
 
@@ -182,15 +187,15 @@ def _hashes(batch: pl.DataFrame) -> pl.Series:
     return batch.hash_rows()
 
 
-def _repeated_hashes(table: Table, key: Key) -> Iterator[pl.Series]:
+def _repeated_hashes(table: Table, key: Key, limits: Limits) -> Iterator[pl.Series]:
     """The hashes of more than one row, some at a time."""
-    buckets = -(-table.rows // HASHES)
+    buckets = -(-table.rows // limits.hashes)
     for bucket in range(buckets):
         hashes = (_hashes(batch) for batch in table.batches(key))
         members = pl.concat(series.filter(series % buckets == bucket) for series in hashes).sort()
         repeated = members.filter(members == members.shift()).unique()
-        for start in range(0, repeated.len(), SUSPECTS):
-            yield repeated.slice(start, SUSPECTS)
+        for start in range(0, repeated.len(), limits.suspects):
+            yield repeated.slice(start, limits.suspects)
 
 
 def _may_be_key(name: str, seen: Observed) -> bool:

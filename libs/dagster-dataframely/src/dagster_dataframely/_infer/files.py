@@ -177,11 +177,16 @@ def _count_nulls(frame: pl.LazyFrame) -> dict[str, int]:
 
 
 def read_batches(
-    frame: pl.LazyFrame, rows: int, columns: Sequence[str] | None = None, /
+    frame: pl.LazyFrame,
+    rows: int,
+    columns: Sequence[str] | None = None,
+    /,
+    *,
+    batch_rows: int = BATCH_ROWS,
 ) -> Iterator[pl.DataFrame]:
     """The rows of a lazy frame, on the streaming engine."""
     frame = frame if columns is None else frame.select(columns)
-    for batch in frame.collect_batches(chunk_size=BATCH_ROWS, engine="streaming"):
+    for batch in frame.collect_batches(chunk_size=batch_rows, engine="streaming"):
         rows -= batch.height
         yield batch
     # Polars may end without an error where it cannot go on (1.35).

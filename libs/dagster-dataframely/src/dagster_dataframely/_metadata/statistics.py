@@ -30,11 +30,11 @@ _TELLS_NO_VALUE = ("count", "nulls")
 """The statistics of a redacted column; the others are not computed."""
 
 
-_EXACT = 1_000_000
+EXACT = 1_000_000
 """Distinct strings among up to so many values are counted exactly, in a second query."""
 
 
-_SAMPLE = 1_000_000
+SAMPLE = 1_000_000
 """From about so many rows, evenly spaced, a histogram is drawn; from all where there are fewer."""
 
 
@@ -42,7 +42,11 @@ _ROW, _NUMBER, _FINITE, _LENGTH = "dy_row", "dy_number ", "dy_finite ", "dy_leng
 
 
 def describe_families(
-    frame: pl.DataFrame | pl.LazyFrame, redacted: Collection[str] = ()
+    frame: pl.DataFrame | pl.LazyFrame,
+    redacted: Collection[str] = (),
+    *,
+    exact: int = EXACT,
+    sample: int = SAMPLE,
 ) -> dict[str, list[dict[str, Cell]]]:
     """For each dtype family the frame has columns of, one row of statistics for each column.
 
@@ -68,9 +72,11 @@ def describe_families(
         },
     )
     second = {
-        **_query(rows, dict(_distinct(members["string"], first))),
+        **_query(rows, dict(_distinct(members["string"], first, exact))),
         **_query(
-            _sample(rows).select(_finite(name, schema[name]) for name in members["numeric"]),
+            _sample(rows, sample).select(
+                _finite(name, schema[name]) for name in members["numeric"]
+            ),
             dict(_histograms(members["numeric"], first)),
         ),
     }
@@ -95,16 +101,18 @@ def _query(rows: pl.LazyFrame, expressions: Mapping[tuple[str, str], pl.Expr]) -
     return {key: values[number] for number, key in numbered.items()}
 
 
-def _distinct(columns: Iterable[str], first: _Values) -> Iterator[tuple[tuple[str, str], pl.Expr]]:
+def _distinct(
+    columns: Iterable[str], first: _Values, exact: int
+) -> Iterator[tuple[tuple[str, str], pl.Expr]]:
     """An exact count where there are few values."""
     for column in columns:
-        if (column, _DISTINCT) in first and first[column, "count"].item() <= _EXACT:
+        if (column, _DISTINCT) in first and first[column, "count"].item() <= exact:
             yield (column, _DISTINCT), pl.col(column).drop_nulls().n_unique()
 
 
-def _sample(rows: pl.LazyFrame) -> pl.LazyFrame:
+def _sample(rows: pl.LazyFrame, size: int) -> pl.LazyFrame:
     height = rows.select(pl.len()).collect(engine="streaming").item()
-    every = -(-height // _SAMPLE)
+    every = -(-height // size)
     return rows if every < 2 else rows.with_row_index(_ROW).filter(pl.col(_ROW) % every == 0)
 
 

@@ -34,23 +34,32 @@ from dagster_dataframely._validation.uniqueness import (
 from dagster_dataframely._validation.verdict import SURVIVES, Verdict
 from dagster_dataframely.errors import RuleEvaluationError
 
-BUCKET_ROWS = 8_000_000
-"""How many rows' keys are compared at a time; they are in memory together."""
-
-
-HASHES = 25_000_000
-"""How many hashes of keys are sorted at a time: 200 MB."""
-
-
-MOST_REPEATED = 1_000_000
-"""Up to how many repeated hashes the other rows are left out before keys are compared."""
-
-
 _INDEX, _HASH = "dy_index", "dy_hash"
 
 
+@dataclass(frozen=True)
+class Limits:
+    """How much is in memory at a time where duplicates are looked for."""
+
+    bucket_rows: int = 8_000_000
+    """How many rows' keys are compared at a time; they are in memory together."""
+    hashes: int = 25_000_000
+    """How many hashes of keys are sorted at a time: 200 MB."""
+    most_repeated: int = 1_000_000
+    """Up to how many repeated hashes the other rows are left out before keys are compared."""
+
+
+LIMITS = Limits()
+
+
 def evaluate_plan(
-    plan: pl.LazyFrame, rules: SchemaRules, folder: Path, *, sample: int, log: Log
+    plan: pl.LazyFrame,
+    rules: SchemaRules,
+    folder: Path,
+    *,
+    sample: int,
+    log: Log,
+    limits: Limits = LIMITS,
 ) -> Verdict[pl.LazyFrame]:
     """Run a plan once into a file, with the rules that look at one row, and do the rest from there.
 
@@ -63,7 +72,7 @@ def evaluate_plan(
             with _timed(
                 f"Looked for duplicates under `{printable(rule.name)}`", staged.height, log
             ):
-                flag, duplicates[rule.name] = _find_duplicates(staged, key, rule, sample)
+                flag, duplicates[rule.name] = _find_duplicates(staged, key, rule, sample, limits)
             staged = staged.with_flags(flag.to_frame())
     with _timed("Evaluated the other rules and split the rows", staged.height, log):
         settled = _settle(_evaluate_others(staged, rules), rules)
@@ -154,31 +163,34 @@ def _add_flags(
 
 
 def _find_duplicates(
-    staged: _Staged, key: list[str], rule: Rule, sample: int
+    staged: _Staged, key: list[str], rule: Rule, sample: int, limits: Limits
 ) -> tuple[pl.Series, FoundDuplicates]:
     """A uniqueness rule: Dataframely's own expression, on the rows whose key hashes like another's."""
     flag = pl.repeat(value=True, n=staged.height, dtype=pl.Boolean, eager=True)
-    if staged.height <= BUCKET_ROWS:
-        keys = _collect(staged.rows.select(key))
-        positions = duplicated_rows(keys, rule.expression)
-        in_one_part = find_duplicates(keys[positions], positions, sample)
+    if staged.height <= limits.bucket_rows:
+        values = _collect(staged.rows.select(key))
+        positions = duplicated_rows(values, rule.expression)
+        in_one_part = find_duplicates(values[positions], positions, sample)
         return flag.scatter(positions, False).alias(rule.name), in_one_part
     no_row = pl.DataFrame(schema={name: staged.schema[name] for name in key})
     found = [find_duplicates(no_row, pl.Series(dtype=pl.get_index_type()), sample)]
-    for members in _suspects(staged.rows.select(key).with_row_index(_INDEX), key, staged.height):
+    keys = staged.rows.select(key).with_row_index(_INDEX)
+    for members in _suspects(keys, key, staged.height, limits):
         duplicated = members.filter(~rule.expression)
         flag = flag.scatter(duplicated[_INDEX], False)
         found.append(find_duplicates(duplicated.select(key), duplicated[_INDEX], sample))
     return flag.alias(rule.name), merge_duplicates(found, sample)
 
 
-def _suspects(keys: pl.LazyFrame, key: list[str], rows: int) -> Iterator[pl.DataFrame]:
+def _suspects(
+    keys: pl.LazyFrame, key: list[str], rows: int, limits: Limits
+) -> Iterator[pl.DataFrame]:
     """Keys that may occur twice, in parts that fit into memory; equal ones are in the same part."""
     keys = keys.with_columns(_hashed(keys.collect_schema(), key).alias(_HASH))
-    repeated, suspects = _repeated_hashes(keys.select(_HASH), rows)
-    if repeated.len() <= MOST_REPEATED:
+    repeated, suspects = _repeated_hashes(keys.select(_HASH), rows, limits)
+    if repeated.len() <= limits.most_repeated:
         keys = keys.join(repeated.to_frame().lazy(), on=_HASH, how="semi")
-    buckets = -(-suspects // BUCKET_ROWS)
+    buckets = -(-suspects // limits.bucket_rows)
     for bucket in range(buckets):
         # Keys that are equal hash alike, so they share a bucket.
         yield _collect(keys.filter(pl.col(_HASH) % buckets == bucket))
@@ -195,9 +207,9 @@ def _hashed(schema: pl.Schema, key: list[str]) -> pl.Expr:
     return pl.struct(key).hash()
 
 
-def _repeated_hashes(hashes: pl.LazyFrame, rows: int) -> tuple[pl.Series, int]:
+def _repeated_hashes(hashes: pl.LazyFrame, rows: int, limits: Limits) -> tuple[pl.Series, int]:
     """The hashes that occur more than once, and how many rows have one of them."""
-    buckets = -(-rows // HASHES)
+    buckets = -(-rows // limits.hashes)
     repeated = []
     suspects = 0
     for bucket in range(buckets):
