@@ -1,6 +1,6 @@
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import dagster as dg
 import polars as pl
@@ -12,6 +12,7 @@ from dagster_dataframely.data import OrdersSchema, invalid_orders
 class IpcIOManager(dg.ConfigurableIOManager):
     """Stores frames as Arrow IPC files."""
 
+    replaces_tables: ClassVar[bool] = True
     folder: str
 
     def _path(self, context: dg.InputContext | dg.OutputContext) -> Path:

@@ -410,3 +410,16 @@ def test_a_severity_that_fits_no_filter_is_refused(severities: Any) -> None:
     with pytest.raises(InvalidSeverityError) as raised:
         dd.build_collection_checks(Shop, members=shop(), severities=severities)
     assert (raised.value.schema, raised.value.rules) == ("Shop", ("has_lines", "city_is_known"))
+
+
+def test_propagated_failures_are_not_left_out_in_silence() -> None:
+    class Propagating(dy.Collection):
+        orders: Annotated[dy.LazyFrame[Order], dy.CollectionMember(propagate_row_failures=True)]
+        lines: dy.LazyFrame[Line]
+
+        @dy.filter()
+        def has_lines(self) -> pl.LazyFrame:
+            return self.orders.join(self.lines, on="order_id", how="semi")
+
+    with pytest.raises(InvalidArgumentError, match="`orders` of `Propagating` propagates"):
+        dd.build_collection_checks(Propagating, members={"orders": "orders", "lines": "lines"})

@@ -536,3 +536,30 @@ def test_dagsters_arguments_reach_the_op_and_the_specs() -> None:
 
 def test_names_of_checks_on_a_stored_table() -> None:
     assert _names.stored_check_name("dy_rule__a") == "dy_stored__rule__a"
+
+
+def test_a_name_tells_the_checks_of_two_schemas_apart(store: Store) -> None:
+    class Loose(dy.Schema):
+        id = dy.Int64(primary_key=True)
+
+    trips = table(CLEAN)
+    both = [
+        dd.build_rule_checks(schema, asset=trips, name=name)
+        for schema, name in ((Trips, "trips"), (Loose, "loose"))
+    ]
+    result = store.materialize(trips, *both)
+    assert result.success
+    columns = {name for name in store.found(result) if name.startswith("dy_schema__columns")}
+    assert columns == {"dy_schema__columns__strict", "dy_schema__columns__loose"}
+
+
+def test_renamed_fields_of_a_struct_are_a_finding(store: Store) -> None:
+    class Geo(dy.Schema):
+        geo = dy.Struct({"lat": dy.Float64(nullable=True)}, nullable=True)
+
+    places = table(pl.DataFrame({"geo": [{"latitude": 1.0}]}))
+    checks = dd.build_rule_checks(Geo, asset=places, cast=True)
+    result = store.materialize(places, checks)
+    name, message = store.error_of(result)
+    assert name == "ColumnSchemaError"
+    assert "No cast of `geo` has one meaning: it has no field `lat`" in message

@@ -257,3 +257,28 @@ def test_what_a_strict_cast_returns_is_the_original_once_cast_back(data: st.Data
     # Polars makes no list of nulls of an empty array (1.44).
     assert_series_equal(back, original, check_dtypes=original.dtype != pl.List(pl.Null))
     assert cast.null_count() == original.null_count()
+
+
+class Person(dy.Schema):
+    id = dy.Int64()
+
+
+NUMBERS = pl.DataFrame({"id": ["canary"]})
+
+
+@pytest.mark.parametrize("lazy", [False, True], ids=["eager", "lazy"])
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_redact_of_an_asset_reaches_a_cast_in_its_body(*, lazy: bool, is_async: bool) -> None:
+    def people() -> Any:
+        return dd.strict_cast(Person, NUMBERS.lazy() if lazy else NUMBERS)
+
+    async def people_async() -> Any:
+        return people()
+
+    asset = dd.asset(Person, name="people", redact=["id"])(people_async if is_async else people)
+    with pytest.raises((StrictCastError, pl.exceptions.ComputeError)) as raised:
+        dd.testing.invoke(asset)
+    assert "canary" not in str(raised.value)
+    assert "such as redacted" in str(raised.value)
+    with pytest.raises(StrictCastError, match="canary"):
+        dd.strict_cast(Person, NUMBERS)

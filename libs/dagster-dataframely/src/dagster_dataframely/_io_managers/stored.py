@@ -16,6 +16,7 @@ from dagster_dataframely._upstream.storages import (
     delta_dtypes,
     duckdb_table,
     iceberg_dtypes,
+    predicate_columns,
     replaces_tables,
     storage_of,
 )
@@ -29,6 +30,11 @@ _NOT_THERE = frozenset(
     }
 )
 """What storages raise for something that is not there, by the names of the classes."""
+
+
+_PREDICATES = (pl.String, pl.Date, pl.Datetime)
+_OTHER_PARTITIONS = "dagster-deltalake would replace the other partitions too"
+"""It builds no predicate for columns of other dtypes (0.29)."""
 
 
 def is_not_there(bound: BoundManager, error: BaseException) -> bool:
@@ -87,6 +93,13 @@ def look_at_table(
                 '"overwrite"}`'
             )
             for table, dtypes in delta_dtypes(bound):
+                columns = [name for name in predicate_columns(bound) if name in found]
+                lost = [name for name in columns if not isinstance(found[name], _PREDICATES)]
+                if lost:
+                    differences = [
+                        StoredColumn(n, str(dtypes.get(n)), "text, a day or a time") for n in lost
+                    ]
+                    return StoredTable(table, dtypes, differences, _OTHER_PARTITIONS)
                 return _compare(table, dtypes, found, way_out, "Delta Lake")
         case "Iceberg":
             way_out = 'Drop it, or let it follow: metadata `schema_update_mode="update"`'

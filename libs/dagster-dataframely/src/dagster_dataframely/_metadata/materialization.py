@@ -1,6 +1,6 @@
 """Build a materialization's metadata: row counts, samples, statistics and the report."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dagster as dg
@@ -82,11 +82,14 @@ def report_metadata(
     copies: int,
     combinations: Table | None = None,
     earlier: dg.AssetMaterialization | None = None,
+    empty_partitions: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Report the run in words, and in numbers that the next run compares itself with."""
     max_bytes = share(settings, "report", copies)
     return {
-        _names.REPORT: write_report(rules, verdict, combinations, read_earlier(earlier), max_bytes),
+        _names.REPORT: write_report(
+            rules, verdict, combinations, read_earlier(earlier), max_bytes, empty_partitions
+        ),
         _names.FAILURES_BY_RULE: count_failures(
             verdict.failed(rules.rules), share(settings, "failures", copies)
         ),

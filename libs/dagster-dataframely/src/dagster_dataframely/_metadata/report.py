@@ -94,11 +94,13 @@ def write_report(
     combinations: Table | None,
     earlier: Earlier | None,
     max_bytes: int,
+    empty_partitions: Sequence[str] = (),
 ) -> dg.MarkdownMetadataValue:
     """Write a headline, the failing rules, the others in short, and what changed.
 
     `combinations` has the sets of rules that fail together, biggest first. Where names are long the
-    report has fewer of them, or the headline alone, which may exceed `max_bytes`.
+    report has fewer of them, or the headline alone, which may exceed `max_bytes`. `empty_partitions`
+    got no row, and are marked materialized all the same: Dagster marks a range as a whole (1.13).
     """
     failed = verdict.failed(rules.rules)
     passing = [rule.name for rule in rules.rules if rule.name not in failed] if failed else []
@@ -111,6 +113,7 @@ def write_report(
                 _passing(passing, most),
                 _most_frequent(combinations, verdict.error_count),
                 _changes(verdict, failed, earlier, most),
+                f"No rows for {_listed(empty_partitions, most)}." if empty_partitions else "",
             ]
         return dg.MetadataValue.md("\n\n".join(filter(None, paragraphs)))
 

@@ -50,7 +50,7 @@ class Table:
 
     def cut(self, rows: int, columns: int | None = None) -> dg.TableMetadataValue:
         """The first rows, under the columns that are kept longest; notes count what is left out."""
-        positions = sorted(self._order[:columns])
+        positions = sorted(self.order[:columns])
         schema = [self.columns[position] for position in positions]
         names = [column.name for column in schema]
         records = [
@@ -58,7 +58,7 @@ class Table:
             for row in self.rows[:rows]
         ]
         if hidden := self.all_rows - len(records):
-            records.append(self._note_row(names, hidden, records))
+            records.append(self.note_row(names, hidden, records))
         if hidden := self.all_columns - len(schema):
             schema.append(dg.TableColumn(left_out(hidden, "column")))
         return dg.TableMetadataValue(
@@ -66,13 +66,13 @@ class Table:
         )
 
     @cached_property
-    def _order(self) -> list[int]:
+    def order(self) -> list[int]:
         """Sort the positions of the columns: those kept longest come first."""
         positions = {column.name: position for position, column in enumerate(self.columns)}
         first = [positions[name] for name in self.first if name in positions]
         return list(dict.fromkeys([*first, *range(len(self.columns))]))
 
-    def _note_row(
+    def note_row(
         self, names: list[str], hidden: int, records: list[dict[str, Cell]]
     ) -> dict[str, Cell]:
         # Dagster wants the fields of the other rows (1.13).

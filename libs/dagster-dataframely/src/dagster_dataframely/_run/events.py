@@ -129,7 +129,10 @@ def _recorded(outcome: Outcome, copies: int) -> dict[str, Any]:
     if outcome.quarantined is not None and outcome.address is not None:
         own |= invalid_metadata(rules, settings, verdict, outcome.quarantined, outcome.address)
     combinations = own.get(_names.INVALID_BY_RULES)
-    report = report_metadata(rules, settings, verdict, copies, combinations, _earlier(outcome))
+    empty = [key for key, part in outcome.parts if not part.rows_in]
+    report = report_metadata(
+        rules, settings, verdict, copies, combinations, _earlier(outcome), empty
+    )
     if partition_range is not None:
         # It is of all partitions: the next run of one of them must not be compared with it.
         del report[_names.FAILURES_BY_RULE]

@@ -151,12 +151,12 @@ class SchemaRules:
     def mismatches(self, found: Mapping[str, pl.DataType]) -> list[ColumnMismatch]:
         """Every declared column that is missing or has another dtype, in the schema's order."""
         return [
-            self._mismatch(name, column, found.get(name))
+            self.mismatch(name, column, found.get(name))
             for name, column in self.columns.items()
             if name not in found or not column.validate_dtype(found[name])
         ]
 
-    def _mismatch(self, name: str, column: dy.Column, found: pl.DataType | None) -> ColumnMismatch:
+    def mismatch(self, name: str, column: dy.Column, found: pl.DataType | None) -> ColumnMismatch:
         expected = describe_dtype(column, MAX_CHARACTERS)
         if found is None:
             return ColumnMismatch(name, expected, None)

@@ -132,6 +132,16 @@ def delta_dtypes(bound: BoundManager) -> Iterator[tuple[str, Mapping[str, pl.Dat
         yield uri, pl.scan_delta(table).collect_schema()
 
 
+def predicate_columns(bound: BoundManager) -> list[str]:
+    """The columns by which dagster-deltalake finds the rows of a partition; none of other managers."""
+    manager: Any = written_to(bound.manager)
+    if not isinstance(manager, DbIOManager):
+        return []
+    return [
+        dim.partition_expr for dim in _table_slice(manager, bound.output).partition_dimensions or ()
+    ]
+
+
 def iceberg_dtypes(bound: BoundManager) -> Iterator[tuple[str, Mapping[str, pl.DataType]]]:
     """The Iceberg table, where it is there already: its name and its columns."""
     manager: Any = written_to(bound.manager)
