@@ -127,7 +127,8 @@ def package(session: nox.Session) -> None:
         session.error("The wheel has no py.typed.")
     session.install(f"{wheel}[parquet,duckdb]", "--group=test")
     # Every test passed on these sources already: a file that the wheel lacks shows in these.
-    used = [f"{LIBRARY}/tests/test_{name}.py" for name in ("surface", "examples", "runs", "infer")]
+    names = ["public/test_surface.py", "public/test_examples.py", "run/test_exits.py", "infer"]
+    used = [f"{LIBRARY}/tests/{name}" for name in names]
     session.run("pytest", "-n2", *used, *session.posargs)
 
 
@@ -137,8 +138,8 @@ def docs(session: nox.Session) -> None:
     sync(session, "--group=docs")
     install_browser(session)
     session.run("mypy", "docs/checks")
-    examples = [f"{LIBRARY}/tests/test_examples.py", "docs/snippets/testing_orders.py"]
-    session.run("pytest", "-n2", "tests", *examples, *session.posargs)
+    examples = [f"{LIBRARY}/tests/public/test_examples.py", "docs/snippets/testing_orders.py"]
+    session.run("pytest", "-n2", "document_tests", *examples, *session.posargs)
     session.run("mkdocs", "build", "--strict")
     session.run("pytest", "docs/checks")
 
@@ -147,7 +148,7 @@ def docs(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Try 10,000 examples in each random test, other ones each time, or as many as asked for."""
     sync(session)
-    tests = f"{LIBRARY}/tests/test_properties.py"
+    tests = f"{LIBRARY}/tests/validation/test_properties.py"
     session.run("pytest", "-n2", tests, "--fuzz-examples=10000", *session.posargs)
 
 

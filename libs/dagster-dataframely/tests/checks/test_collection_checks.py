@@ -2,105 +2,26 @@
 
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any
 
 import dagster as dg
 import dataframely as dy
 import polars as pl
 import pytest
-from dagster import AssetExecutionContext
 from support.storage import Store
-
-import dagster_dataframely as dd
-from dagster_dataframely.errors import (
-    InvalidArgumentError,
-    InvalidCollectionError,
-    InvalidSeverityError,
+from support.stored_shop import (
+    CITIES,
+    LINES,
+    ORDERS,
+    REMOVED,
+    Line,
+    Order,
+    Shop,
+    removed,
+    shop,
+    table,
 )
 
-
-class Order(dy.Schema):
-    """A head."""
-
-    id = dy.Int64(primary_key=True)
-    city = dy.String(nullable=True)
-
-
-class Line(dy.Schema):
-    """Several for each order."""
-
-    id = dy.Int64(primary_key=True)
-    line = dy.Int64(primary_key=True)
-    amount = dy.Int64(nullable=True)
-
-
-class City(dy.Schema):
-    """Has another key, so that filters can look at it and not apply to it."""
-
-    name = dy.String(primary_key=True)
-
-
-class Shop(dy.Collection):
-    """Two members with a common key, and one to look things up in."""
-
-    orders: dy.LazyFrame[Order]
-    lines: dy.DataFrame[Line] | None
-    cities: Annotated[dy.LazyFrame[City], dy.CollectionMember(ignored_in_filters=True)]
-
-    @dy.filter()
-    def has_lines(self) -> pl.LazyFrame:
-        """An order has lines, and a line has an order.
-
-        It is the first paragraph that counts.
-        """
-        lines = pl.LazyFrame({"id": [0]}) if self.lines is None else self.lines.lazy()
-        return self.orders.join(lines, on="id")
-
-    @dy.filter()
-    def city_is_known(self) -> pl.LazyFrame:
-        return self.orders.join(self.cities, left_on="city", right_on="name")
-
-
-ORDERS = pl.DataFrame({"id": [1, 2, 3], "city": ["rome", "oslo", "atlantis"]})
-LINES = pl.DataFrame({"id": [1, 1, 3, 9, None], "line": [1, 2, 1, 1, 1], "amount": [1, 2, 3, 4, 5]})
-"""Order 2 has no line, line 9 has no order, and a line whose key is null has none either."""
-CITIES = pl.DataFrame({"name": ["rome", "oslo"]})
-
-REMOVED = {
-    "orders": {"dy_filter__has_lines": 1, "dy_filter__city_is_known": 1},
-    "lines": {"dy_filter__has_lines": 2, "dy_filter__city_is_known": 3},
-}
-"""How many rows of each member each filter takes away, as Dataframely has it."""
-
-DAYS = dg.StaticPartitionsDefinition(["mon", "tue", "wed"])
-
-
-def table(
-    name: str, frame: Any, partitions_def: dg.PartitionsDefinition[Any] | None = None
-) -> dg.AssetsDefinition:
-    """An asset of one frame, or of one for each partition; a partition without one is skipped."""
-
-    def compute(context: AssetExecutionContext) -> Any:
-        found = frame if partitions_def is None else frame.get(context.partition_key)
-        if found is not None:
-            yield dg.MaterializeResult(value=found)
-
-    definition: dg.AssetsDefinition = dg.asset(
-        name=name, partitions_def=partitions_def, output_required=False
-    )(compute)
-    return definition
-
-
-def shop(orders: Any = ORDERS, lines: Any = LINES, cities: Any = CITIES) -> dict[str, Any]:
-    return {
-        "orders": table("orders", orders),
-        "lines": table("lines", lines),
-        "cities": table("cities", cities),
-    }
-
-
-def removed(store: Store, result: dg.ExecuteInProcessResult, partition: str | None = None) -> Any:
-    return {name: store.failures(result, partition, name) for name in ("orders", "lines")}
+import dagster_dataframely as dd
 
 
 def test_the_counts_are_dataframelys() -> None:
@@ -270,156 +191,3 @@ def test_dagster_can_move_checks_and_assets_to_other_keys(store: Store) -> None:
     (checks,) = dg.load_asset_checks_from_modules([module], asset_key_prefix="city")
     result = store.materialize(cities, *moved, checks)
     assert store.failures(result, asset="city/lines") == REMOVED["lines"]
-
-
-# Partitions.
-
-
-ORDERS_BY_DAY = {"mon": ORDERS, "tue": ORDERS[:1], "wed": ORDERS[1:2]}
-LINES_BY_DAY = {"mon": LINES, "tue": LINES[:1]}
-"""On Wednesday there is an order and no line."""
-
-
-def partitioned_shop(store: Store) -> dict[str, Any]:
-    members = {
-        "orders": table("orders", ORDERS_BY_DAY, DAYS),
-        "lines": table("lines", LINES_BY_DAY, DAYS),
-        "cities": table("cities", CITIES),
-    }
-    store.materialize(members["cities"])
-    for day in DAYS.get_partition_keys():
-        assert store.materialize(members["orders"], members["lines"], partition_key=day).success
-    return members
-
-
-NO_LINE = {"dy_filter__has_lines": 1}
-
-
-def test_a_run_with_a_partition_checks_the_members_in_it(store: Store) -> None:
-    members = partitioned_shop(store)
-    checks = dd.build_collection_checks(Shop, members=members)
-    assert {spec.partitions_def for spec in checks.check_specs} == {DAYS}
-    assets = members["orders"], members["lines"], checks
-    for day, expected in {"mon": REMOVED, "tue": {"orders": {}, "lines": {}}}.items():
-        result = store.materialize(*assets, partition_key=day)
-        assert (removed(store, result, day), store.found(result)) == (expected, {})
-
-
-def test_a_run_without_a_partition_checks_each(store: Store) -> None:
-    members = partitioned_shop(store)
-    checks = dd.build_collection_checks(Shop, members=members)
-    result = store.check(checks, *members.values())
-    assert removed(store, result, "mon") == REMOVED
-    assert removed(store, result, "tue") == {"orders": {}, "lines": {}}
-    # No line was written, so there are none.
-    assert removed(store, result, "wed") == {"orders": NO_LINE, "lines": {}}
-    assert store.found(result, asset="orders")["dy_filter__has_lines"] == (
-        False,
-        "ERROR",
-        {"dy_partitions": 3, "dy_failed_partitions": 2, "dy_failed_count": 2},
-    )
-    assert store.statuses("lines", "dy_filter__has_lines") == {
-        None: "FAILED",
-        "mon": "FAILED",
-        "tue": "SUCCEEDED",
-        "wed": "SUCCEEDED",
-    }
-
-
-@pytest.mark.parametrize("tags", [{}, {"partition": "mon"}], ids=["no partition", "partition"])
-def test_a_member_without_partitions_is_checked_against_all_of_the_others(
-    store: Store, tags: dict[str, str]
-) -> None:
-    by_day = {"mon": LINES[:2], "wed": LINES[2:3]}
-    members = {
-        "orders": table("orders", ORDERS),
-        "lines": table("lines", by_day, DAYS),
-        "cities": table("cities", CITIES),
-    }
-    store.materialize(members["orders"], members["cities"])
-    for day in DAYS.get_partition_keys():
-        store.materialize(members["lines"], partition_key=day)
-    checks = dd.build_collection_checks(Shop, members=members)
-    result = store.check(checks, *members.values(), only="dy_filter__has_lines", **tags)
-    assert store.failures(result, asset="orders") == NO_LINE
-    assert store.failures(result, "mon", asset="lines") == {}
-
-
-def test_a_member_of_which_no_partition_is_known_is_read_nevertheless(store: Store) -> None:
-    members: dict[str, Any] = {
-        "orders": table("orders", ORDERS_BY_DAY, DAYS),
-        "lines": dg.AssetSpec("lines", partitions_def=DAYS),
-        "cities": table("cities", CITIES),
-    }
-    store.materialize(members["cities"])
-    store.materialize(members["orders"], partition_key="mon")
-    path = store.files.path(dg.AssetKey("lines"), "mon")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    LINES.write_parquet(path)
-    checks = dd.build_collection_checks(Shop, members=members)
-    result = store.check(checks, *members.values())
-    assert removed(store, result, "mon") == REMOVED
-
-
-# Arguments.
-
-
-class NoFilter(dy.Collection):
-    """Members alone."""
-
-    orders: dy.LazyFrame[Order]
-
-
-@pytest.mark.parametrize(
-    ("collection", "members", "argument"),
-    [
-        (NoFilter, {"orders": "orders"}, "collection"),
-        (Shop, {"orders": "orders"}, "members"),
-        (Shop, {"orders": "orders", "cities": "cities", "trips": "trips"}, "members"),
-        (
-            Shop,
-            {
-                "orders": dg.AssetSpec("orders", partitions_def=DAYS),
-                "lines": dg.AssetSpec(
-                    "lines", partitions_def=dg.DynamicPartitionsDefinition(name="d")
-                ),
-                "cities": "cities",
-            },
-            "members",
-        ),
-    ],
-    ids=["no filter", "missing", "unknown", "partitions"],
-)
-def test_members_that_do_not_fit_are_refused(
-    collection: type[dy.Collection], members: dict[str, Any], argument: str
-) -> None:
-    with pytest.raises(InvalidArgumentError) as raised:
-        dd.build_collection_checks(collection, members=members)
-    assert raised.value.argument == argument
-
-
-@pytest.mark.parametrize("found", [Order, dy.Collection, NoFilter.create_empty(), "Shop"])
-def test_something_other_than_a_collection_is_refused(found: Any) -> None:
-    with pytest.raises(InvalidCollectionError) as raised:
-        dd.build_collection_checks(found, members={})
-    assert raised.value.found is found
-
-
-@pytest.mark.parametrize("severities", [{"has_line": "warn"}, {"has_lines": "fatal"}])
-def test_a_severity_that_fits_no_filter_is_refused(severities: Any) -> None:
-    with pytest.raises(InvalidSeverityError) as raised:
-        dd.build_collection_checks(Shop, members=shop(), severities=severities)
-    assert (raised.value.schema, raised.value.rules) == ("Shop", ("has_lines", "city_is_known"))
-
-
-def test_propagated_failures_are_not_left_out_in_silence() -> None:
-    class Propagating(dy.Collection):
-        orders: Annotated[dy.LazyFrame[Order], dy.CollectionMember(propagate_row_failures=True)]
-        lines: dy.LazyFrame[Line]
-
-        @dy.filter()
-        def has_lines(self) -> pl.LazyFrame:
-            return self.orders.join(self.lines, on="order_id", how="semi")
-
-    with pytest.raises(InvalidArgumentError, match="`orders` of `Propagating` propagates"):
-        dd.build_collection_checks(Propagating, members={"orders": "orders", "lines": "lines"})

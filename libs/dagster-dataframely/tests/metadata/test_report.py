@@ -1,4 +1,4 @@
-"""The report of a run: what became of the rows, which rules fail, and what changed."""
+"""The report of a run: what became of the rows, and which rules fail."""
 
 import json
 from typing import Any
@@ -10,40 +10,11 @@ import polars as pl
 import pytest
 from support.declare import declare
 from support.execution import Execute
+from support.reported_orders import CLEAN, DIRTY, NO_CHANGE, One, Orders, changes, wide
 
 import dagster_dataframely as dd
 
-
-class Orders(dy.Schema):
-    """Error rules, a warn rule, and a rule over the whole table."""
-
-    id = dy.Int64(primary_key=True)
-    amount = dy.Float64(nullable=True, min=0.0)
-    note = dy.String(nullable=True, max_length=3, metadata=dd.severity("warn"))
-
-    @dd.rule(severity="warn")
-    def many(cls) -> pl.Expr:
-        """There are four rows."""
-        return pl.len() >= 4
-
-
-CLEAN = pl.DataFrame(
-    {"id": range(1_000), "amount": [1.0] * 1_000, "note": [None] * 1_000},
-    schema=Orders.create_empty().schema,
-)
-DIRTY = pl.DataFrame(
-    {"id": [1, 2, 3, 3, 4], "amount": [1.0, -1.0, 1.0, 1.0, -2.0], "note": ["x", "long", *"abc"]}
-)
-"""Rows 2 and 5 have a negative amount, 3 and 4 share a key, and the one that is left is too few."""
-
-
 RED, AMBER = "#d33", "#d92"
-
-
-class One(dy.Schema):
-    """A rule."""
-
-    a = dy.Int64(nullable=True, min=0)
 
 
 def bar(share: str, pixels: int, colour: str = RED) -> str:
@@ -174,93 +145,6 @@ def test_a_schema_without_rules_has_a_report() -> None:
     assert report_of(Free, pl.DataFrame({"a": [1, 2]})) == ["**2 rows written.**"]
 
 
-# What changed.
-
-NO_CHANGE = "No change since the last materialization."
-
-
-def changes(metadata: dict[str, Any] | None) -> str | None:
-    assert metadata is not None
-    last = metadata["dataframely/report"].splitlines()[-1]
-    return last.partition("Since the last materialization: ")[2] or (
-        last if last == NO_CHANGE else None
-    )
-
-
-def test_a_run_is_compared_with_the_one_before(run: Execute) -> None:
-    assert changes(run(declare(Orders, CLEAN, quarantine=True)).metadata) is None
-    assert changes(run(declare(Orders, CLEAN, quarantine=True)).metadata) == NO_CHANGE
-    assert changes(run(declare(Orders, DIRTY, quarantine=True)).metadata) == (
-        "999 rows fewer; 4 error rows more; newly failing "
-        "`amount|min`, `note|max_length`, `primary_key`, `many`."
-    )
-    quiet = DIRTY.with_columns(note=pl.lit(None, pl.String))
-    assert (
-        changes(run(declare(Orders, quiet, quarantine=True)).metadata)
-        == "no longer failing `note|max_length`."
-    )
-
-
-def test_a_run_that_is_not_materialized_is_not_compared_with(run: Execute) -> None:
-    run(declare(Orders, CLEAN, quarantine=True))
-    assert not run(
-        declare(Orders, DIRTY[1:3], quarantine=True, severities={"many": "error"})
-    ).success
-    assert changes(run(declare(Orders, CLEAN, quarantine=True)).metadata) == NO_CHANGE
-
-
-def test_a_partition_is_compared_with_itself(run: Execute) -> None:
-    days = dg.StaticPartitionsDefinition(["mon", "tue"])
-    found = [
-        changes(
-            run(
-                declare(Orders, CLEAN[:rows], quarantine=True, partitions_def=days),
-                partition_key=day,
-            ).metadata
-        )
-        for rows, day in [(10, "mon"), (20, "tue"), (15, "mon"), (20, "tue")]
-    ]
-    assert found == [None, None, "5 rows more.", NO_CHANGE]
-
-
-def test_an_asset_without_partitions_is_compared_in_a_run_that_has_one(
-    instance: dg.DagsterInstance,
-) -> None:
-    days = dg.StaticPartitionsDefinition(["mon", "tue"])
-    found = []
-    for day in days.get_partition_keys():
-        partitioned = dd.asset(Orders, name="other", partitions_def=days)(lambda: CLEAN)
-        result = dg.materialize(
-            [declare(Orders, CLEAN, quarantine=True), partitioned],
-            instance=instance,
-            resources={"io_manager": dg.mem_io_manager},
-            partition_key=day,
-        )
-        (event,) = result.asset_materializations_for_node("orders")
-        found.append(changes({"dataframely/report": event.metadata["dataframely/report"].value}))
-    assert found == [None, NO_CHANGE]
-
-
-def test_a_materialization_of_another_tool_is_not_compared_with(
-    run: Execute, instance: dg.DagsterInstance
-) -> None:
-    instance.report_runless_asset_event(
-        dg.AssetMaterialization("orders", metadata={"dagster/row_count": 7})
-    )
-    assert changes(run(declare(Orders, CLEAN, quarantine=True)).metadata) is None
-
-
-def test_failures_are_recorded_by_rule_the_worst_first(run: Execute) -> None:
-    metadata = run(declare(Orders, DIRTY, quarantine=True)).metadata
-    assert metadata is not None
-    failures = metadata["dataframely/failures_by_rule"]
-    assert failures == {"amount|min": 2, "primary_key": 2, "note|max_length": 1, "many": 1}
-    assert list(failures.values()) == [2, 2, 1, 1]
-    assert (run(declare(Orders, CLEAN, quarantine=True)).metadata or {})[
-        "dataframely/failures_by_rule"
-    ] == {}
-
-
 def test_more_than_five_names_are_counted(run: Execute) -> None:
     for value in (1, -1):
         metadata = run(wide(8, value)).metadata
@@ -268,47 +152,6 @@ def test_more_than_five_names_are_counted(run: Execute) -> None:
         "1 row fewer; 1 error row more; newly failing `c0|min`, `c1|min`, `c2|min`, `c3|min`, "
         "`c4|min` and 3 more."
     )
-
-
-def wide(columns: int, value: int, name: str = "c", **settings: Any) -> dg.AssetsDefinition:
-    """An asset with a rule for each column, and a row that fails all of them if the value does."""
-    members = {f"{name}{number}": dy.Int64(nullable=True, min=0) for number in range(columns)}
-    frame = pl.DataFrame({column: [1, value] for column in members})
-    schema = type("Wide", (dy.Schema,), members)
-    arguments: dict[str, Any] = {"quarantine": True, "check_granularity": "schema"} | settings
-    return declare(schema, frame, name="orders", **arguments)
-
-
-@pytest.mark.parametrize(
-    "metadata",
-    [
-        {},
-        {"dataframely/rows_written": 7, "dataframely/error_rows": 0},
-        {
-            "dataframely/rows_written": "many",
-            "dataframely/error_rows": 0,
-            "dataframely/failures_by_rule": {},
-        },
-        {
-            "dataframely/rows_written": 7,
-            "dataframely/error_rows": dg.MetadataValue.null(),
-            "dataframely/failures_by_rule": {},
-        },
-        {
-            "dataframely/rows_written": 7,
-            "dataframely/error_rows": 0,
-            "dataframely/failures_by_rule": dg.MetadataValue.json(["amount|min"]),
-        },
-    ],
-)
-def test_a_materialization_that_says_something_else_is_not_compared_with(
-    run: Execute, instance: dg.DagsterInstance, metadata: dict[str, Any]
-) -> None:
-    instance.report_runless_asset_event(dg.AssetMaterialization("orders", metadata=metadata))
-    assert changes(run(declare(Orders, CLEAN, quarantine=True)).metadata) is None
-
-
-# How large it gets.
 
 
 def size(value: object) -> int:
@@ -352,93 +195,3 @@ def test_less_room_gives_fewer_lines_and_names() -> None:
     shown = [line for line in lines if line.startswith("| `c")]
     assert 1 <= len(shown) < 10
     assert f"| and {15 - len(shown)} more rules | | | | |" in lines
-
-
-def test_rules_that_an_earlier_run_left_out_are_not_said_to_be_new(run: Execute) -> None:
-    little: dict[str, Any] = {"max_metadata_bytes": 10_000}
-    metadata = run(wide(30, -1, **little)).metadata
-    assert metadata is not None
-    *_, (note, number) = metadata["dataframely/failures_by_rule"].items()
-    assert note.endswith(" more rules (max_metadata_bytes)")
-    assert number is None
-    assert changes(run(wide(30, -1)).metadata) is None
-    assert changes(run(wide(30, -1)).metadata) == NO_CHANGE
-    run(wide(30, -1, **little))
-    assert str(changes(run(wide(30, 1)).metadata)).startswith(
-        "1 row more; 1 error row fewer; no longer failing `c0|min`, `c1|min`"
-    )
-
-
-# A collection, and a range of partitions.
-
-
-def test_each_member_of_a_collection_is_compared_with_itself(instance: dg.DagsterInstance) -> None:
-    class Shop(dy.Collection):
-        first: dy.LazyFrame[One]
-        other: dy.LazyFrame[One]
-
-    def last_lines(value: int) -> dict[str, str]:
-        frames = {"first": pl.LazyFrame({"a": [1, 1]}), "other": pl.LazyFrame({"a": [1, value]})}
-        asset = dd.collection_asset(Shop, name="shop", quarantine=True)(lambda: frames)
-        result = dg.materialize(
-            [asset], instance=instance, resources={"io_manager": dg.mem_io_manager}
-        )
-        reports = {
-            event.asset_key.path[-1]: event.materialization.metadata["dataframely/report"].value
-            for event in result.get_asset_materialization_events()
-            if event.asset_key is not None
-        }
-        return {name: str(report).splitlines()[-1] for name, report in reports.items()}
-
-    passed = "**2 rows written.** The rule passes."
-    assert last_lines(1) == {"first": passed, "other": passed}
-    assert last_lines(-1) == {
-        "first": NO_CHANGE,
-        "other": "Since the last materialization: "
-        "1 row fewer; 1 error row more; newly failing `a|min`.",
-    }
-
-
-@pytest.mark.parametrize("divided", [True, False])
-def test_a_partition_is_compared_with_a_range_where_that_told_partitions_apart(
-    instance: dg.DagsterInstance, run: Execute, *, divided: bool
-) -> None:
-    class Trips(dy.Schema):
-        city = dy.String()
-        km = dy.Int64(min=0)
-
-    frame = pl.DataFrame({"city": ["oslo", "oslo", "riga"], "km": [1, -1, 2]})
-
-    def asset(rows: pl.DataFrame) -> dg.AssetsDefinition:
-        return dd.asset(
-            Trips,
-            name="orders",
-            quarantine=True,
-            partitions_def=dg.StaticPartitionsDefinition(["oslo", "riga"]),
-            metadata={"partition_expr": "city"} if divided else {},
-        )(lambda: rows)
-
-    result = dg.materialize(
-        [asset(frame)],
-        instance=instance,
-        resources={"io_manager": dg.mem_io_manager},
-        tags={
-            "dagster/asset_partition_range_start": "oslo",
-            "dagster/asset_partition_range_end": "riga",
-        },
-    )
-    said = {
-        event.partition: event.metadata["dataframely/report"].value.splitlines()[0]  # type: ignore[union-attr]
-        for event in result.asset_materializations_for_node("orders")
-    }
-    together = "**2 of 3 rows written**, 1 set aside (33.3%)."
-    oslo = "**1 of 2 rows written**, 1 set aside (50.0%)."
-    riga = "**1 row written.** All 3 rules pass."
-    assert said == {
-        "oslo": oslo if divided else together,
-        "riga": riga if divided else together,
-    }
-    outcome = run(asset(frame[:1]), partition_key="oslo")
-    assert changes(outcome.metadata) == (
-        "1 error row fewer; no longer failing `km|min`." if divided else None
-    )

@@ -1,24 +1,19 @@
 """The component builds from YAML what the functions build from Python."""
 
-import importlib.metadata
-import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import dagster as dg
-import dataframely as dy
 import polars as pl
 import pytest
-import yaml  # type: ignore[import-untyped]
 from dagster.components.core.component_tree import ComponentTree
-from dagster.components.testing import create_defs_folder_sandbox
+from support import named
+from support.named import DAYS, ROWS, Orders, daily, external, plain
 from support.storage import FileIOManager
 
 import dagster_dataframely as dd
-from dagster_dataframely.components import DataframelyComponent, QuarantineSpec, RuleChecks
+from dagster_dataframely.components import DataframelyComponent, RuleChecks
 
 # What Dagster does on its own account (1.12, 1.13) when it loads YAML.
 pytestmark = [
@@ -28,45 +23,11 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Class `CodeReferencesMetadataValue` is currently in beta"),
 ]
 
-DAYS = dg.StaticPartitionsDefinition(["mon", "tue"])
-
-
-class Orders(dy.Schema):
-    """A rule that no row fails and one that a row of `ROWS` does."""
-
-    id = dy.Int64(primary_key=True)
-    amount = dy.Float64(min=0.0, allow_inf=True, allow_nan=True)
-
-
-class Shop(dy.Collection):
-    """Not one schema."""
-
-    orders: dy.LazyFrame[Orders]
-
-
-ROWS = pl.DataFrame({"id": [1, 2], "amount": [9.5, -1.0]})
-
-
-@dg.asset
-def plain() -> pl.DataFrame:
-    return ROWS
-
-
-@dg.asset(partitions_def=DAYS)
-def daily() -> pl.DataFrame:
-    return ROWS
-
-
-external = dg.AssetSpec("external", partitions_def=DAYS)
-
 
 @pytest.fixture(autouse=True)
 def shop(monkeypatch: pytest.MonkeyPatch) -> None:
     """A module of the project, as references name it."""
-    module = ModuleType("shop")
-    for name in ("Orders", "Shop", "DAYS", "plain", "daily", "external"):
-        setattr(module, name, globals()[name])
-    monkeypatch.setitem(sys.modules, "shop", module)
+    monkeypatch.setitem(sys.modules, "shop", named)
 
 
 def load(**attributes: list[dict[str, Any]]) -> DataframelyComponent:
@@ -80,9 +41,6 @@ def checks_of(**entry: Any) -> dg.AssetChecksDefinition:
 
 def describe(checks: dg.AssetChecksDefinition) -> list[tuple[Any, ...]]:
     return [(spec.key, spec.description, spec.partitions_def) for spec in checks.check_specs]
-
-
-# Rule checks.
 
 
 def test_the_checks_of_an_asset_run(files: FileIOManager) -> None:
@@ -168,9 +126,6 @@ def test_templates_give_python_objects() -> None:
     assert component.rule_checks == [RuleChecks(schema_class=Orders, asset=daily)]
 
 
-# Quarantine specs.
-
-
 @pytest.mark.parametrize(
     ("entry", "same"),
     [
@@ -195,9 +150,6 @@ def test_a_quarantine_is_in_the_graph(entry: dict[str, str], same: dg.AssetSpec)
     component = load(quarantine_specs=[{"schema_class": "shop:Orders", **entry}])
     defs = component.build_defs(ComponentTree.for_test().load_context)
     assert defs.assets == [same]
-
-
-# What goes wrong.
 
 
 @pytest.mark.parametrize(
@@ -294,110 +246,3 @@ def test_the_facts_of_a_reference_are_attributes() -> None:
         "it is not",
         ("shop:Orders",),
     )
-
-
-# Files.
-
-Sandbox = Any
-
-
-@pytest.fixture
-def sandbox() -> Iterator[Sandbox]:
-    with create_defs_folder_sandbox() as sandbox:
-        yield sandbox
-
-
-@pytest.mark.parametrize("reference", ["shop:Ordrs", "ends:Orders"])
-def test_dagster_names_the_line_of_a_wrong_reference(
-    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reference: str
-) -> None:
-    (tmp_path / "ends.py").write_text("import sys; sys.exit()")
-    monkeypatch.syspath_prepend(tmp_path)
-    path = sandbox.scaffold_component(
-        component_cls=DataframelyComponent,
-        scaffold_params={"schema_class": reference, "asset": "plain"},
-    )
-    with (
-        pytest.raises(Exception, match=r"defs\.yaml") as caught,
-        sandbox.load_component_and_build_defs(defs_path=path),
-    ):
-        pass
-    (message,) = {
-        line.partition(" - ")[2]
-        for line in str(caught.value.__cause__).splitlines()
-        if line.startswith(str(path / "defs.yaml:6"))
-    }
-    assert message == "attributes.rule_checks.0.schema_class"
-
-
-def test_what_is_scaffolded_loads_as_it_stands(sandbox: Sandbox) -> None:
-    path = sandbox.scaffold_component(component_cls=DataframelyComponent)
-    with sandbox.load_component_and_build_defs(defs_path=path) as (component, _):
-        assert component == DataframelyComponent()
-
-
-def test_what_is_scaffolded_begins_with_the_entry_that_was_named(sandbox: Sandbox) -> None:
-    path = sandbox.scaffold_component(
-        component_cls=DataframelyComponent,
-        scaffold_params={"schema_class": "shop:Orders", "asset": "sales/orders"},
-    )
-    with sandbox.load_component_and_build_defs(defs_path=path) as (component, _):
-        entry = RuleChecks(schema_class=Orders, asset=dg.AssetKey(["sales", "orders"]))
-        assert component == DataframelyComponent(rule_checks=[entry])
-
-
-def test_what_is_scaffolded_shows_attributes_that_exist(sandbox: Sandbox) -> None:
-    path = sandbox.scaffold_component(component_cls=DataframelyComponent)
-    text = (path / "defs.yaml").read_text()
-    for line in ("  # A check for each", "  # What `@dd.asset"):
-        text = text.replace(line, "  ##")
-    text = text.replace(" []\n", "\n").replace("    # ", "    ")
-    attributes = yaml.safe_load(text)["attributes"]
-    shown = {name: set(entries[0]) for name, entries in attributes.items()}
-    assert shown.keys() == vars(DataframelyComponent()).keys()
-    assert shown["rule_checks"] < set(RuleChecks.model().model_fields)
-    assert shown["quarantine_specs"] < set(QuarantineSpec.model().model_fields)
-
-
-def test_a_component_is_scaffolded_in_python_too(sandbox: Sandbox) -> None:
-    path = sandbox.scaffold_component(component_cls=DataframelyComponent, scaffold_format="python")
-    assert (
-        "def load(context: dg.ComponentLoadContext) -> DataframelyComponent"
-        in (path / "component.py").read_text()
-    )
-
-
-def test_a_component_is_appended_to_a_file(tmp_path: Path) -> None:
-    from dagster.components.component_scaffolding import scaffold_object
-
-    path = tmp_path / "defs.yaml"
-    path.write_text("type: other\n")
-    name = "dagster_dataframely.components.DataframelyComponent"
-    scaffold_object(path, name, None, "yaml", tmp_path, append=True)
-    assert [part["type"] for part in yaml.safe_load_all(path.read_text())] == ["other", name]
-
-
-# Registration.
-
-
-def test_dg_finds_the_component_by_an_entry_point() -> None:
-    group = importlib.metadata.entry_points(group="dagster_dg_cli.registry_modules")
-    (module,) = [point.load() for point in group if point.name == "dagster_dataframely"]
-    assert module.DataframelyComponent is DataframelyComponent
-    assert DataframelyComponent.get_spec().description is not None
-    model = DataframelyComponent.get_model_cls()
-    assert model is not None
-    fields = [RuleChecks.model().model_fields, QuarantineSpec.model().model_fields]
-    assert all(
-        field.description for each in [*fields, model.model_fields] for field in each.values()
-    )
-
-
-def test_the_library_does_not_import_its_component() -> None:
-    program = (
-        "import sys, dagster_dataframely; print('dagster_dataframely.components' in sys.modules)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "False\n"

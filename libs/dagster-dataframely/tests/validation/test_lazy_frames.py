@@ -1,36 +1,27 @@
-"""A lazy frame runs once, into a staging file that is gone however the run ends."""
+"""A lazy frame runs once, and its error fails the run."""
 
 import math
 from collections.abc import Callable
 from pathlib import Path
 
 import dagster as dg
-import dataframely as dy
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 from support.declare import declare
 from support.execution import Execute
+from support.points import CLEAN, Points
 from support.storage import FileIOManager
 
 import dagster_dataframely as dd
 
-
-class Points(dy.Schema):
-    """A rule that streams and one that looks at all rows."""
-
-    id = dy.Int64(primary_key=True)
-    x = dy.Float64(min=0.0)
-
-
-CLEAN = pl.DataFrame({"id": [3, 1, 2], "x": [1.0, 2.0, 3.0]})
-"""No rule fails."""
-
 SOME = pl.DataFrame({"id": [3, 1, 2], "x": [1.0, -2.0, 3.0]})
 """The second row fails."""
 
+
 NONE_LEFT = pl.DataFrame({"id": [3, 1], "x": [-1.0, math.nan]})
 """Every row fails."""
+
 
 SHUFFLED_ROWS = 10_000
 
@@ -52,23 +43,6 @@ class Counter:
 @pytest.fixture
 def counter() -> Counter:
     return Counter()
-
-
-@pytest.fixture
-def staging(tmp_path: Path) -> Path:
-    """An empty directory for staging files."""
-    directory = tmp_path / "staging"
-    directory.mkdir()
-    return directory
-
-
-@pytest.fixture
-def system_temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty directory in the place of the system's temp directory."""
-    directory = tmp_path / "system"
-    directory.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(directory))
-    return directory
 
 
 ENDS = [
@@ -117,49 +91,6 @@ def test_a_plan_that_drifts_is_never_run(
     assert ("dd.strict_cast(Points, frame)" in outcome.message) is castable
     assert counter.runs == 0
     assert list(staging.iterdir()) == []
-
-
-def test_staging_is_there_only_while_the_plan_runs(execute: Execute, staging: Path) -> None:
-    seen: list[int] = []
-
-    def look(frame: pl.DataFrame) -> pl.DataFrame:
-        seen.append(len(list(staging.iterdir())))
-        return frame
-
-    plan = CLEAN.lazy().map_batches(look)
-    assert execute(declare(Points, plan, statistics=False, temp_dir=staging)).success
-    assert seen == [1]
-    assert list(staging.iterdir()) == []
-
-
-@pytest.mark.parametrize("name", ["job[1]", "job*", "job?"])
-def test_staging_goes_to_a_directory_whose_name_could_be_a_pattern(
-    execute: Execute, staging: Path, name: str
-) -> None:
-    directory = staging / name
-    directory.mkdir()
-    outcome = execute(declare(Points, CLEAN.lazy(), statistics=False, temp_dir=directory))
-    outcome.assert_stored(table=CLEAN, quarantine=None)
-    assert list(directory.iterdir()) == []
-
-
-def test_staging_goes_to_the_systems_temp_directory(execute: Execute, system_temp: Path) -> None:
-    seen: list[list[str]] = []
-
-    def look(frame: pl.DataFrame) -> pl.DataFrame:
-        seen.append([path.name for path in system_temp.glob("dagster-dataframely-*")])
-        return frame
-
-    assert execute(declare(Points, CLEAN.lazy().map_batches(look), statistics=False)).success
-    assert [len(names) for names in seen] == [1]
-    assert list(system_temp.glob("dagster-dataframely-*")) == []
-
-
-def test_an_eager_frame_is_not_staged(execute: Execute, staging: Path) -> None:
-    staging_is_not_needed = declare(Points, CLEAN, statistics=False, temp_dir=staging)
-    staging.rmdir()
-    assert execute(staging_is_not_needed).success
-    assert not staging.exists()
 
 
 class PlanError(Exception):
@@ -240,36 +171,6 @@ def test_undeclared_columns_of_a_plan_are_not_computed(execute: Execute) -> None
     outcome.assert_stored(table=CLEAN, quarantine=None)
     assert outcome.check_metadata["dy_schema__columns"] == {"dy_extra_columns": ["unused"]}
     assert computed == []
-
-
-@pytest.mark.parametrize("source", ["argument", "environment"])
-@pytest.mark.parametrize("name", ["missing", ""])
-def test_a_temp_dir_that_does_not_exist_is_refused_at_definition(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, name: str
-) -> None:
-    directory = str(tmp_path / name) if name else ""
-    if source == "environment":
-        monkeypatch.setenv("DAGSTER_DATAFRAMELY_TEMP_DIR", directory)
-    given = {"temp_dir": directory} if source == "argument" else {}
-    with pytest.raises(dd.errors.InvalidSettingError) as caught:
-        declare(Points, CLEAN.lazy(), statistics=False, **given)
-    assert (caught.value.setting, caught.value.value) == ("temp_dir", directory)
-
-
-def test_the_environment_says_where_staging_goes(
-    execute: Execute, staging: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("DAGSTER_DATAFRAMELY_TEMP_DIR", str(staging))
-    seen: list[int] = []
-
-    def look(frame: pl.DataFrame) -> pl.DataFrame:
-        seen.append(len(list(staging.iterdir())))
-        return frame
-
-    points = declare(Points, CLEAN.lazy().map_batches(look), statistics=False)
-    monkeypatch.delenv("DAGSTER_DATAFRAMELY_TEMP_DIR")
-    assert execute(points).success
-    assert seen == [1]
 
 
 def test_the_table_of_a_lazy_frame_is_an_eager_frame_in_a_direct_invocation() -> None:
