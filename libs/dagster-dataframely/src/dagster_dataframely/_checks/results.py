@@ -74,7 +74,7 @@ def columns_check_result(declaration: Declaration, found: pl.Schema | None) -> d
         metadata[_names.EXTRA_COLUMNS] = _names_of(extra_columns, share(settings, "extra columns"))
     if mismatches:
         rows = [{**m._asdict(), "found": m.found or "missing"} for m in mismatches]
-        table = rows_table(rows, "column")
+        table = rows_table(rows, noun="column")
         metadata[_names.COLUMN_ERRORS] = fit(table, share(settings, "column errors"))
     return dg.AssetCheckResult(
         passed=not mismatches,
@@ -134,9 +134,9 @@ def _samples(
     samples = {}
     for rank, (_, group, failed) in enumerate(ranked):
         # As many rows as the samples have, which are not gathered for it.
-        all_rows = sum(min(_cases(rule, findings), most) for rule in failed)
+        rows = sum(min(_cases(rule, findings), most) for rule in failed)
         if rank >= shown:
-            samples[group.check_name, _names.FAILED_SAMPLE] = Table([], [], all_rows, 0)
+            samples[group.check_name, _names.FAILED_SAMPLE] = Table({}, [], rows)
             continue
         # Not every column of a wide table may fit: what the rules look at is kept longest.
         looked_at = [name for rule in failed for name in rule.expression.meta.root_names()]
@@ -147,7 +147,7 @@ def _samples(
             rules.redacted,
             max_bytes,
             first=[_names.RULE, *looked_at, *rules.primary_key],
-            all_rows=all_rows,
+            rows=rows,
         )
         if not group.collapsed and failed[0].name in findings.duplicates:
             keys = findings.duplicates[failed[0].name].sample
@@ -211,4 +211,4 @@ def _group_metadata(
         }
         for rule in group.rules
     ]
-    return {_names.RULES: rows_table(rows).whole()}
+    return {_names.RULES: rows_table(rows).cut()}

@@ -60,7 +60,7 @@ def valid_metadata(
     metadata |= _sample(_names.VALID_SAMPLE, verdict.survivors, rules, settings)
     if settings.statistics:
         for family, rows in describe_families(verdict.survivors, rules.redacted).items():
-            metadata[f"{_names.VALID_STATS}/{family}"] = rows_table(rows, "column")
+            metadata[f"{_names.VALID_STATS}/{family}"] = rows_table(rows, noun="column")
     return metadata
 
 
@@ -110,7 +110,10 @@ def invalid_metadata(
         _names.QUARANTINE_ADDRESS: dg.MetadataValue.text(address),
         _names.INVALID_COUNT: verdict.error_count,
         _names.INVALID_BY_RULES: rows_table(
-            shown, "combination", len(combinations), ("rows", verdict.error_count)
+            shown,
+            more_rows=len(combinations) - len(shown),
+            noun="combination",
+            total=("rows", verdict.error_count),
         ),
         **_sample(_names.INVALID_SAMPLE, quarantined, rules, settings),
     }

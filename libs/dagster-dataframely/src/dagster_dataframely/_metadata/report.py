@@ -167,7 +167,7 @@ def _passing(names: Sequence[str], most: int) -> str:
 def _most_frequent(combinations: Table | None, error_rows: int) -> str:
     if combinations is None:
         return ""
-    names, rows = combinations.rows[0]
+    names, rows = combinations.rows[0].values()
     reason = _code(str(names), _MAX_REASON)
     return f"Most frequent reason: {reason} ({rows:,} of {count(error_rows, 'error row')})."
 
