@@ -11,6 +11,7 @@ from dagster_dataframely._metadata.budget import (
     SIXTEENTHS,
     Part,
     fit,
+    fit_names,
     fit_tables,
     limit_each,
     share,
@@ -212,3 +213,14 @@ def test_without_any_bytes_there_are_only_notes() -> None:
         "b": dg.MetadataValue.text("4 rows left out (max_metadata_bytes)"),
     }
     assert fit_tables({}, 0) == {}
+
+
+def test_names_that_do_not_fit_are_counted() -> None:
+    counts = {f"c{number}": number for number in range(1_000)}
+    assert fit_names(counts, "rule", 100_000) == counts
+    *shown, note = fit_names(counts, "rule", 1_000).items()
+    assert dict(shown) == {f"c{number}": number for number in range(len(shown))}
+    assert note == (f"… {1_000 - len(shown)} more rules (max_metadata_bytes)", None)
+    assert 500 < size(dg.MetadataValue.json(dict([*shown, note]))) <= 1_000
+    assert fit_names(counts, "rule", 0) == {"… 1,000 more rules (max_metadata_bytes)": None}
+    assert fit_names({}, "rule", 0) == {}

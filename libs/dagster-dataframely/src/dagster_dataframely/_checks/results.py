@@ -9,10 +9,9 @@ import polars as pl
 
 from dagster_dataframely import _names
 from dagster_dataframely._cells import render_cell
-from dagster_dataframely._metadata.budget import fit, fit_tables, limit_each, share, shrink
+from dagster_dataframely._metadata.budget import fit, fit_names, fit_tables, limit_each, share
 from dagster_dataframely._metadata.tables import (
     Table,
-    left_out,
     most_rows,
     rows_table,
     sample_table,
@@ -71,7 +70,9 @@ def columns_check_result(declaration: Declaration, found: pl.Schema | None) -> d
     metadata: dict[str, Any] = {}
     mismatches = [] if found is None else declaration.rules.mismatches(found)
     if extra_columns := [name for name in found or () if name not in declaration.rules.columns]:
-        metadata[_names.EXTRA_COLUMNS] = _names_of(extra_columns, share(settings, "extra columns"))
+        names = dict.fromkeys(str(render_cell(name)) for name in extra_columns)
+        shown = fit_names(names, "column", share(settings, "extra columns"))
+        metadata[_names.EXTRA_COLUMNS] = dg.MetadataValue.json([*shown])
     if mismatches:
         rows = [{**m._asdict(), "found": m.found or "missing"} for m in mismatches]
         table = rows_table(rows, noun="column")
@@ -173,17 +174,6 @@ def _labelled(failed: Sequence[Rule], findings: Findings, max_bytes: int) -> pl.
         .select(pl.lit(rule.name).alias(_names.RULE), pl.all())
         for rule in failed[:rows]
     )
-
-
-def _names_of(columns: Sequence[str], max_bytes: int) -> dg.JsonMetadataValue:
-    """List columns by name, the first ones where not all fit."""
-
-    def build(most: int) -> dg.JsonMetadataValue:
-        hidden = len(columns) - most
-        note = [left_out(hidden, "column")] if hidden else []
-        return dg.MetadataValue.json([*map(render_cell, columns[:most]), *note])
-
-    return shrink(build, len(columns), max_bytes)
 
 
 def _group_metadata(

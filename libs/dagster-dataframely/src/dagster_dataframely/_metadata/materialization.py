@@ -85,12 +85,9 @@ def report_metadata(
 ) -> dict[str, Any]:
     """Report the run in words, and in numbers that the next run compares itself with."""
     max_bytes = share(settings, "report", copies)
-    return {
-        _names.REPORT: write_report(rules, verdict, combinations, read_earlier(earlier), max_bytes),
-        _names.FAILURES_BY_RULE: count_failures(
-            verdict.failed(rules.rules), share(settings, "failures", copies)
-        ),
-    }
+    report = write_report(rules, verdict, combinations, read_earlier(earlier), max_bytes)
+    failed = count_failures(verdict.failed(rules.rules), share(settings, "failures", copies))
+    return {_names.REPORT: report, _names.FAILURES_BY_RULE: dg.MetadataValue.json(failed)}
 
 
 def invalid_metadata(

@@ -100,7 +100,7 @@ def sample_table(
 
 def most_rows(max_bytes: int, columns: int) -> int:
     """More rows than this cannot fit, but one is tried."""
-    return max(1, max_bytes // (_CELL * min(columns, 1 + max_bytes // _COLUMN)))
+    return max(1, max_bytes // (_CELL * (min(columns, max_bytes // _COLUMN) or 1)))
 
 
 def rows_table(rows: Sequence[Mapping[str, Any]], **more: Any) -> Table:
@@ -123,14 +123,6 @@ def given_table(value: dg.TableMetadataValue, redacted: Collection[str]) -> Tabl
     return Table(columns, rows)
 
 
-def _kept(names: Collection[str], first: Collection[str], number: int | None) -> list[str]:
-    """The columns that are kept longest, in their own order."""
-    known = dict.fromkeys(names)
-    longest_first = dict.fromkeys([*(name for name in first if name in known), *known])
-    kept = set(list(longest_first)[:number])
-    return [name for name in names if name in kept]
-
-
 def given_schema(schema: dg.TableSchema, redacted: Collection[str]) -> dg.TableSchema:
     """Take over columns that something else describes, with short dtypes.
 
@@ -145,3 +137,11 @@ def given_schema(schema: dg.TableSchema, redacted: Collection[str]) -> dg.TableS
         for c, type_ in zip(schema.columns, types, strict=True)
     ]
     return dg.TableSchema(columns, schema.constraints)
+
+
+def _kept(names: Collection[str], first: Collection[str], number: int | None) -> list[str]:
+    """The columns that are kept longest, in their own order."""
+    known = dict.fromkeys(names)
+    longest_first = dict.fromkeys([*(name for name in first if name in known), *known])
+    kept = set(list(longest_first)[:number])
+    return [name for name in names if name in kept]
