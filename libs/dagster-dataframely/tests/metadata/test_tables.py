@@ -11,6 +11,7 @@ from dagster_dataframely._metadata.budget import (
     SIXTEENTHS,
     Part,
     fit,
+    fit_names,
     fit_tables,
     limit_each,
     share,
@@ -25,10 +26,8 @@ WORST = "\N{GRINNING FACE}" * 200
 """Takes the most bytes of all cells: twelve for each character."""
 
 WIDE = Table(
-    columns=[dg.TableColumn(f"c{number}", "Int64") for number in range(50)],
-    rows=[[row * column for column in range(50)] for row in range(4)],
-    all_rows=4,
-    all_columns=50,
+    columns={f"c{number}": "Int64" for number in range(50)},
+    rows=[{f"c{column}": row * column for column in range(50)} for row in range(4)],
     first=["c40", "c7", "no such column"],
 )
 """Fifty columns, of which two matter most."""
@@ -79,10 +78,11 @@ def test_half_is_tried_until_it_fits() -> None:
 def test_a_table_never_takes_more_than_its_bytes(
     rows: list[list[Any]], name: str, max_bytes: int
 ) -> None:
-    columns = [dg.TableColumn(f"{name}{number}", "String") for number in range(3)]
-    table = Table(columns, rows, len(rows), 3, first=[f"{name}1"])
+    columns = dict.fromkeys([f"{name}{number}" for number in range(3)], "String")
+    records_ = [dict(zip(columns, row, strict=True)) for row in rows]
+    table = Table(columns, records_, first=[f"{name}1"])
     value = fit(table, max_bytes)
-    whole = table.whole()
+    whole = table.cut()
     assert stored(value) <= size(value)
     if size(whole) <= max_bytes:
         assert value == whole
@@ -95,9 +95,9 @@ def test_a_table_never_takes_more_than_its_bytes(
 
 
 def test_rows_go_first_and_then_the_columns_that_matter_least() -> None:
-    whole = fit(WIDE, size(WIDE.whole()))
+    whole = fit(WIDE, size(WIDE.cut()))
     assert (len(records(whole)), len(names(whole))) == (4, 50)
-    fewer_rows = fit(WIDE, size(WIDE.whole()) - 1)
+    fewer_rows = fit(WIDE, size(WIDE.cut()) - 1)
     assert records(fewer_rows)[:2] == records(whole)[:2]
     assert records(fewer_rows)[2]["c0"] == "… 2 more rows (max_metadata_bytes)"
     assert names(fewer_rows) == names(whole)
@@ -112,14 +112,14 @@ def test_rows_go_first_and_then_the_columns_that_matter_least() -> None:
 
 
 def test_a_table_without_rows_loses_columns() -> None:
-    table = Table(WIDE.columns, [], 0, 50)
+    table = Table(WIDE.columns, [])
     assert names(fit(table, 3_000))[-1] == "… 38 more columns (max_metadata_bytes)"
     assert records(fit(table, 20_000)) == []
 
 
 def test_counts_that_are_left_out_are_added_up() -> None:
     rows = [{"rules": f"r{number}", "rows": number} for number in range(100)]
-    table = rows_table(rows, "combination", 120, ("rows", 5_000))
+    table = rows_table(rows, more_rows=20, noun="combination", total=("rows", 5_000))
     shown = records(fit(table, 2_000))
     assert shown[-1]["rules"] == f"… {121 - len(shown)} more combinations (max_metadata_bytes)"
     assert sum(record["rows"] for record in shown) == 5_000
@@ -128,8 +128,8 @@ def test_counts_that_are_left_out_are_added_up() -> None:
 
 def test_rows_of_any_value() -> None:
     table = rows_table([{"a": 1, "b": float("nan")}, {"a": 2, "b": None}])
-    assert records(table.whole()) == [{"a": 1, "b": "NaN"}, {"a": 2, "b": None}]
-    assert names(table.whole()) == ["a", "b"]
+    assert records(table.cut()) == [{"a": 1, "b": "NaN"}, {"a": 2, "b": None}]
+    assert names(table.cut()) == ["a", "b"]
 
 
 def test_a_sample_is_the_frame_without_redacted_values() -> None:
@@ -138,20 +138,18 @@ def test_a_sample_is_the_frame_without_redacted_values() -> None:
         schema_overrides={"kind": pl.Enum(["x", "y"])},
     )
     table = sample_table(frame, {"name", "kind"}, 10_000)
-    assert records(table.whole()) == [
+    assert records(table.cut()) == [
         {"a b": 1, "name": "redacted", "kind": "redacted"},
         {"a b": 2, "name": None, "kind": "redacted"},
     ]
-    assert [(column.name, column.type) for column in table.columns] == [
-        ("a b", "Int64"), ("name", "String"), ("kind", "Enum"),
-    ]  # fmt: skip
+    assert table.columns == {"a b": "Int64", "name": "String", "kind": "Enum"}
 
 
 def test_of_a_large_sample_only_what_may_fit_is_rendered() -> None:
     frame = pl.DataFrame({f"c{n}": range(1_000) for n in range(500)})
     table = sample_table(frame, [], 10_000, ["c400", "nothing"])
-    assert [column.name for column in table.columns] == [*(f"c{n}" for n in range(54)), "c400"]
-    assert len(table.rows) == 20
+    assert list(table.columns) == [*(f"c{n}" for n in range(54)), "c400"]
+    assert len(table.rows) == 22
     value = fit(table, 10_000)
     assert str(records(value)[-1]["c0"]).startswith(f"… {1_001 - len(records(value))} more rows")
     assert names(value)[-1] == f"… {501 - len(names(value))} more columns (max_metadata_bytes)"
@@ -168,7 +166,7 @@ def test_of_more_tables_than_fit_only_some_are_worth_rendering() -> None:
 
 def column(rows: int) -> Table:
     """A table of rows of a hundred bytes."""
-    return Table([dg.TableColumn("a", "String")], [["x" * 100]] * rows, rows, 1)
+    return Table({"a": "String"}, [{"a": "x" * 100}] * rows)
 
 
 def test_small_tables_are_whole_and_the_others_share_the_rest_equally() -> None:
@@ -204,8 +202,8 @@ def test_tables_never_take_more_than_their_bytes(sizes: list[int], max_bytes: in
     assert sum(map(size, shown)) <= max_bytes
     equal_part = max_bytes // max(1, len(tables))
     for key, table in tables.items():
-        if equal_part >= 1_500 and size(table.whole()) <= equal_part:
-            assert fitted[key] == table.whole()
+        if equal_part >= 1_500 and size(table.cut()) <= equal_part:
+            assert fitted[key] == table.cut()
 
 
 def test_without_any_bytes_there_are_only_notes() -> None:
@@ -215,3 +213,14 @@ def test_without_any_bytes_there_are_only_notes() -> None:
         "b": dg.MetadataValue.text("4 rows left out (max_metadata_bytes)"),
     }
     assert fit_tables({}, 0) == {}
+
+
+def test_names_that_do_not_fit_are_counted() -> None:
+    counts = {f"c{number}": number for number in range(1_000)}
+    assert fit_names(counts, "rule", 100_000) == counts
+    *shown, note = fit_names(counts, "rule", 1_000).items()
+    assert dict(shown) == {f"c{number}": number for number in range(len(shown))}
+    assert note == (f"… {1_000 - len(shown)} more rules (max_metadata_bytes)", None)
+    assert 500 < size(dg.MetadataValue.json(dict([*shown, note]))) <= 1_000
+    assert fit_names(counts, "rule", 0) == {"… 1,000 more rules (max_metadata_bytes)": None}
+    assert fit_names({}, "rule", 0) == {}

@@ -9,10 +9,9 @@ import polars as pl
 
 from dagster_dataframely import _names
 from dagster_dataframely._cells import render_cell
-from dagster_dataframely._metadata.budget import fit, fit_tables, limit_each, share, shrink
+from dagster_dataframely._metadata.budget import fit, fit_names, fit_tables, limit_each, share
 from dagster_dataframely._metadata.tables import (
     Table,
-    left_out,
     most_rows,
     rows_table,
     sample_table,
@@ -72,10 +71,12 @@ def columns_check_result(declaration: Declaration, found: pl.Schema | None) -> d
     metadata: dict[str, Any] = {}
     mismatches = [] if found is None else declaration.rules.mismatches(found)
     if extra_columns := [name for name in found or () if name not in declaration.rules.columns]:
-        metadata[_names.EXTRA_COLUMNS] = _names_of(extra_columns, share(settings, "extra columns"))
+        names = dict.fromkeys(str(render_cell(name)) for name in extra_columns)
+        shown = fit_names(names, "column", share(settings, "extra columns"))
+        metadata[_names.EXTRA_COLUMNS] = dg.MetadataValue.json([*shown])
     if mismatches:
         rows = [{**m._asdict(), "found": m.found or "missing"} for m in mismatches]
-        table = rows_table(rows, "column")
+        table = rows_table(rows, noun="column")
         metadata[_names.COLUMN_ERRORS] = fit(table, share(settings, "column errors"))
     return dg.AssetCheckResult(
         passed=not mismatches,
@@ -135,9 +136,9 @@ def _samples(
     samples = {}
     for rank, (_, group, failed) in enumerate(ranked):
         # As many rows as the samples have, which are not gathered for it.
-        all_rows = sum(min(_cases(rule, findings), most) for rule in failed)
+        rows = sum(min(_cases(rule, findings), most) for rule in failed)
         if rank >= shown:
-            samples[group.check_name, _names.FAILED_SAMPLE] = Table([], [], all_rows, 0)
+            samples[group.check_name, _names.FAILED_SAMPLE] = Table({}, [], rows)
             continue
         # Not every column of a wide table may fit: what the rules look at is kept longest.
         looked_at = [name for rule in failed for name in rule.expression.meta.root_names()]
@@ -148,7 +149,7 @@ def _samples(
             rules.redacted,
             max_bytes,
             first=[_names.RULE, *looked_at, *rules.primary_key],
-            all_rows=all_rows,
+            rows=rows,
         )
         if not group.collapsed and failed[0].name in findings.duplicates:
             keys = findings.duplicates[failed[0].name].sample
@@ -176,17 +177,6 @@ def _labelled(failed: Sequence[Rule], findings: Findings, max_bytes: int) -> pl.
     )
 
 
-def _names_of(columns: Sequence[str], max_bytes: int) -> dg.JsonMetadataValue:
-    """List columns by name, the first ones where not all fit."""
-
-    def build(most: int) -> dg.JsonMetadataValue:
-        hidden = len(columns) - most
-        note = [left_out(hidden, "column")] if hidden else []
-        return dg.MetadataValue.json([*map(render_cell, columns[:most]), *note])
-
-    return shrink(build, len(columns), max_bytes)
-
-
 def _group_metadata(
     group: CheckGroup, findings: Findings | None, failed: Mapping[str, int]
 ) -> dict[str, Any]:
@@ -212,4 +202,4 @@ def _group_metadata(
         }
         for rule in group.rules
     ]
-    return {_names.RULES: rows_table(rows).whole()}
+    return {_names.RULES: rows_table(rows).cut()}

@@ -1,12 +1,12 @@
 """Divide `max_metadata_bytes` among the parts of a run's metadata, and cut each to its share."""
 
 from collections.abc import Callable, Mapping
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any, Literal
 
 import dagster as dg
 
-from dagster_dataframely._metadata.tables import Table
+from dagster_dataframely._metadata.tables import Table, left_out
 from dagster_dataframely._settings import Settings
 
 Part = Literal[
@@ -51,6 +51,18 @@ def shrink[Value: dg.MetadataValue[Any]](
     while size(value := build(number)) > max_bytes and number:
         number //= 2
     return value
+
+
+def fit_names(names: Mapping[str, int | None], noun: str, max_bytes: int) -> dict[str, int | None]:
+    """The first names with their counts; a note without a count stands for the others."""
+
+    def build(most: int) -> dg.JsonMetadataValue:
+        hidden = len(names) - most
+        note = {left_out(hidden, noun): None} if hidden else {}
+        return dg.MetadataValue.json({**dict(islice(names.items(), most)), **note})
+
+    shown: Any = shrink(build, len(names), max_bytes).data
+    return dict(shown)
 
 
 def fit(table: Table, max_bytes: int) -> dg.MetadataValue[Any]:

@@ -60,7 +60,7 @@ def valid_metadata(
     metadata |= _sample(_names.VALID_SAMPLE, verdict.survivors, rules, settings)
     if settings.statistics:
         for family, rows in describe_families(verdict.survivors, rules.redacted).items():
-            metadata[f"{_names.VALID_STATS}/{family}"] = rows_table(rows, "column")
+            metadata[f"{_names.VALID_STATS}/{family}"] = rows_table(rows, noun="column")
     return metadata
 
 
@@ -86,14 +86,11 @@ def report_metadata(
 ) -> dict[str, Any]:
     """Report the run in words, and in numbers that the next run compares itself with."""
     max_bytes = share(settings, "report", copies)
-    return {
-        _names.REPORT: write_report(
-            rules, verdict, combinations, read_earlier(earlier), max_bytes, empty_partitions
-        ),
-        _names.FAILURES_BY_RULE: count_failures(
-            verdict.failed(rules.rules), share(settings, "failures", copies)
-        ),
-    }
+    report = write_report(
+        rules, verdict, combinations, read_earlier(earlier), max_bytes, empty_partitions
+    )
+    failed = count_failures(verdict.failed(rules.rules), share(settings, "failures", copies))
+    return {_names.REPORT: report, _names.FAILURES_BY_RULE: dg.MetadataValue.json(failed)}
 
 
 def invalid_metadata(
@@ -113,7 +110,10 @@ def invalid_metadata(
         _names.QUARANTINE_ADDRESS: dg.MetadataValue.text(address),
         _names.INVALID_COUNT: verdict.error_count,
         _names.INVALID_BY_RULES: rows_table(
-            shown, "combination", len(combinations), ("rows", verdict.error_count)
+            shown,
+            more_rows=len(combinations) - len(shown),
+            noun="combination",
+            total=("rows", verdict.error_count),
         ),
         **_sample(_names.INVALID_SAMPLE, quarantined, rules, settings),
     }

@@ -10,8 +10,8 @@ import dagster as dg
 
 from dagster_dataframely import _names
 from dagster_dataframely._cells import render_cell
-from dagster_dataframely._metadata.budget import shrink
-from dagster_dataframely._metadata.tables import Table, left_out
+from dagster_dataframely._metadata.budget import fit_names, shrink
+from dagster_dataframely._metadata.tables import Table
 from dagster_dataframely._schema.rules import Rule, SchemaRules
 from dagster_dataframely._text import count, cut, printable
 from dagster_dataframely._validation.verdict import Verdict
@@ -71,21 +71,12 @@ def read_earlier(materialization: dg.AssetMaterialization | None) -> Earlier | N
     return None
 
 
-def count_failures(failed: Mapping[str, int], max_bytes: int) -> dg.JsonMetadataValue:
-    """Count the rows that fail each failing rule, the worst first.
-
-    A long name is cut as a cell is. A note without a number stands for the rules that are left out.
-    """
-    counts: dict[str, int] = {}
+def count_failures(failed: Mapping[str, int], max_bytes: int) -> dict[str, int | None]:
+    """Count the rows that fail each failing rule, the worst first; a long name is cut as a cell is."""
+    counts: dict[str, int | None] = {}
     for name, rows in sorted(failed.items(), key=lambda item: -item[1]):
         counts.setdefault(_key(name), rows)
-
-    def build(most: int) -> dg.JsonMetadataValue:
-        hidden = len(counts) - most
-        note = {left_out(hidden, "rule"): None} if hidden else {}
-        return dg.MetadataValue.json({**dict(list(counts.items())[:most]), **note})
-
-    return shrink(build, len(counts), max_bytes)
+    return fit_names(counts, "rule", max_bytes)
 
 
 def write_report(
@@ -170,7 +161,7 @@ def _passing(names: Sequence[str], most: int) -> str:
 def _most_frequent(combinations: Table | None, error_rows: int) -> str:
     if combinations is None:
         return ""
-    names, rows = combinations.rows[0]
+    names, rows = combinations.rows[0].values()
     reason = _code(str(names), _MAX_REASON)
     return f"Most frequent reason: {reason} ({rows:,} of {count(error_rows, 'error row')})."
 

@@ -151,18 +151,10 @@ class SchemaRules:
     def mismatches(self, found: Mapping[str, pl.DataType]) -> list[ColumnMismatch]:
         """Every declared column that is missing or has another dtype, in the schema's order."""
         return [
-            self.mismatch(name, column, found.get(name))
+            _mismatch(name, column, found.get(name), redacted=name in self.redacted)
             for name, column in self.columns.items()
             if name not in found or not column.validate_dtype(found[name])
         ]
-
-    def mismatch(self, name: str, column: dy.Column, found: pl.DataType | None) -> ColumnMismatch:
-        expected = describe_dtype(column, MAX_CHARACTERS)
-        if found is None:
-            return ColumnMismatch(name, expected, None)
-        # What is inside a dtype can be values: an Enum's are its categories.
-        shown = render_dtype(found, redacted=name in self.redacted)
-        return ColumnMismatch(name, expected, f"another {shown}" if shown == expected else shown)
 
     def reject_non_boolean(self, found: pl.Schema) -> None:
         """Raise where a rule is neither true nor false for the dtypes of a frame."""
@@ -198,3 +190,14 @@ def reject_non_boolean(schema: type[dy.Schema], dtypes: Mapping[str, pl.DataType
                 f"gives `{dtype.base_type()}` and not true or false",
                 "Compare it with a value, as in `> 0`.",
             )
+
+
+def _mismatch(
+    name: str, column: dy.Column, found: pl.DataType | None, *, redacted: bool
+) -> ColumnMismatch:
+    expected = describe_dtype(column, MAX_CHARACTERS)
+    if found is None:
+        return ColumnMismatch(name, expected, None)
+    # What is inside a dtype can be values: an Enum's are its categories.
+    shown = render_dtype(found, redacted=redacted)
+    return ColumnMismatch(name, expected, f"another {shown}" if shown == expected else shown)
