@@ -270,11 +270,11 @@ def asynchronous(staging: Path, **arguments: Any) -> dg.AssetsDefinition:
 
 
 def by_hand(staging: Path, **arguments: Any) -> dg.AssetsDefinition:
-    @dg.asset(check_specs=dd.wiring.check_specs(Orders, asset="orders"), **arguments)
     def orders() -> Iterator[Any]:
         yield from dd.wiring.process(Orders, ROWS.lazy(), asset="orders", temp_dir=staging)
 
-    return orders
+    specs = dd.wiring.check_specs(Orders, asset="orders")
+    return dg.asset(check_specs=specs, **arguments)(orders)
 
 
 def collection(staging: Path, **arguments: Any) -> dg.AssetsDefinition:
