@@ -1,5 +1,6 @@
 """Where a file writer puts error rows, locally and in an object store."""
 
+import os
 from pathlib import Path
 
 import dagster as dg
@@ -55,6 +56,60 @@ def test_a_write_that_fails_leaves_the_older_file(tmp_path: Path) -> None:
         write(unwritable)
     assert [path.name for path in tmp_path.iterdir()] == ["orders_quarantine.parquet"]
     assert_frame_equal(read(address), ROWS)
+
+
+def test_a_link_in_place_of_the_file_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("someone's")
+    link = tmp_path / "orders_quarantine.parquet"
+    link.symlink_to(elsewhere)
+    assert_frame_equal(read(dd.wiring.file_writer("orders", tmp_path)(ROWS)), ROWS)
+    assert not link.is_symlink()
+    assert elsewhere.read_text() == "someone's"
+
+
+@pytest.mark.parametrize("target", ["elsewhere", "nowhere"])
+def test_a_link_in_place_of_the_unfinished_file_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    monkeypatch.setattr("secrets.token_hex", lambda size: "0" * 2 * size)
+    (tmp_path / "elsewhere").write_text("someone's")
+    link = tmp_path / ".0000000000000000.unfinished"
+    link.symlink_to(tmp_path / target)
+    with pytest.raises(dd.errors.QuarantineDirError) as raised:
+        dd.wiring.file_writer("orders", tmp_path)(ROWS)
+    assert isinstance(raised.value.__cause__, FileExistsError)
+    assert link.is_symlink()
+    assert (tmp_path / "elsewhere").read_text() == "someone's"
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_two_writes_use_two_unfinished_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: set[str] = set()
+    rename = Path.replace
+
+    def replace(source: Path, target: Path) -> Path:
+        assert source.parent == target.parent
+        seen.add(source.name)
+        return rename(source, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    write = dd.wiring.file_writer("orders", tmp_path)
+    write(ROWS)
+    write(ROWS)
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077, 0o002])
+def test_a_file_has_the_mode_that_the_umask_gives(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        address = dd.wiring.file_writer("orders", tmp_path)(ROWS)
+    finally:
+        os.umask(before)
+    assert Path(address).stat().st_mode & 0o777 == 0o666 & ~umask
 
 
 @pytest.mark.parametrize("partition", [GRID, "2013-01|EWR"], ids=["key", "text"])

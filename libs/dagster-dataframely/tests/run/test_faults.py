@@ -1,6 +1,5 @@
 """After a fault: the table, the error rows, the staging, and the next run."""
 
-import gc
 import subprocess
 import sys
 import tempfile
@@ -75,7 +74,6 @@ def left(storage: str, folder: Path, run: int) -> tuple[str, str]:
 
 
 def staging(folder: Path) -> list[Path]:
-    gc.collect()  # Dagster keeps what waits for a manager that fails as long as the error.
     return list((folder / "staging").iterdir())
 
 

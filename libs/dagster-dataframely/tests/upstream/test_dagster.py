@@ -152,3 +152,49 @@ def test_a_run_without_a_partition_can_only_yield_the_evaluation_of_a_partition(
         None: "PLANNED",
         "a": "FAILED",
     }
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        None,
+        ValueError("no bucket"),
+        dg.Failure("no bucket"),
+        dg.RetryRequested(max_retries=1),
+        KeyboardInterrupt(),
+        SystemExit(1),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_step_says_in_its_log_that_it_fails_and_does_not_close_its_function(
+    error: BaseException | None,
+) -> None:
+    """`on_step_failure` relies on it, and is needed because of it."""
+    attempts: list[list[str]] = []
+
+    class Manager(dg.IOManager):
+        def handle_output(self, context: dg.OutputContext, obj: int) -> None:
+            if error is not None and len(attempts) == 1:
+                raise error
+
+        def load_input(self, context: dg.InputContext) -> None: ...
+
+    @dg.asset
+    def orders() -> Any:
+        attempts.append(seen := [])
+        steps.on_step_failure(lambda: seen.append("told"))
+        steps.on_step_failure(lambda: seen.append("told too"))
+        try:
+            yield dg.Output(1)
+        finally:
+            seen.append("done")
+
+    resources = {"io_manager": Manager()}
+    if isinstance(error, (KeyboardInterrupt, SystemExit)):
+        with pytest.raises(BaseException) as _raised:  # noqa: PT011 - Dagster may wrap it.
+            dg.materialize([orders], resources=resources)
+    else:
+        dg.materialize([orders], resources=resources, raise_on_error=False)
+    failed = [] if error is None else [["told too", "told"]]
+    succeeded = [["done"]] if error is None or isinstance(error, dg.RetryRequested) else []
+    assert attempts == failed + succeeded

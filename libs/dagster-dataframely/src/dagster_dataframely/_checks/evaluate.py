@@ -23,7 +23,8 @@ def evaluate_checks(
     yield columns_check_result(declaration, frame.collect_schema())
     reject_other_columns(declaration, frame)
     with evaluate_frame(declaration, frame, log) as verdict:
-        yield from rule_check_results(declaration, verdict)
+        results = list(rule_check_results(declaration, verdict))
+    yield from results
 
 
 def evaluate_stored(
@@ -44,7 +45,8 @@ def evaluate_stored(
     reject_other_columns(some, frame, stored=True)
     # No row of a stored table is removed, so a check finds the same whether others run or not.
     with evaluate_frame(replace(some, rules=rules.warning()), frame, log) as verdict:
-        yield from rule_check_results(some, verdict)
+        results = list(rule_check_results(some, verdict))
+    yield from results
 
 
 def reject_other_columns(

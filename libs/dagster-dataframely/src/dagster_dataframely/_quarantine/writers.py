@@ -1,5 +1,6 @@
 """Write error rows: to a file, or through the IO manager of the running asset."""
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -116,9 +117,11 @@ def _write_whole(frame: pl.DataFrame, path: UPath) -> None:
             frame.write_parquet(file)
         return
     whole = Path(path.path)
-    unfinished = whole.with_name(f".{whole.name}.unfinished")
+    unfinished = whole.with_name(f".{secrets.token_hex(8)}.unfinished")
+    file = unfinished.open("xb")  # A new file: it follows no link that someone else put there.
     try:
-        frame.write_parquet(unfinished)
+        with file:
+            frame.write_parquet(file)
         unfinished.replace(whole)
     finally:
         unfinished.unlink(missing_ok=True)

@@ -23,6 +23,7 @@ from dagster_dataframely._run.events import (
 from dagster_dataframely._run.outcome import Outcome, look_at_storage, store_error_rows
 from dagster_dataframely._run.return_value import Returned
 from dagster_dataframely._schema.collection import CollectionRules
+from dagster_dataframely._upstream.steps import on_step_failure
 from dagster_dataframely._validation.evaluate import evaluate_frame
 from dagster_dataframely._validation.filters import apply_filters
 from dagster_dataframely.errors import NothingSurvivedError, ValidationAbortError
@@ -52,6 +53,7 @@ def take_exit(
         raise error
     # Staged rows have to be there until the IO managers have written them, after each `yield`.
     with ExitStack() as stack:
+        on_step_failure(stack.close)
         verdicts = {
             name: stack.enter_context(
                 evaluate_frame(declared[name], result.frame, members[name].run.log)

@@ -4,13 +4,12 @@ import atexit
 import errno
 import functools
 import os
-import re
 import shutil
 import socket
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import polars as pl
@@ -25,28 +24,36 @@ _PREFIX = "dagster-dataframely"
 _FILE = "rows.parquet"
 
 
-_PROCESS_IDS = Path("/proc/self/ns/pid")
-"""The namespace of process ids, on Linux: each container usually has its own."""
+_LOCK = "lock"
+
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+"""The running kernel, on Linux: the same in all containers of a machine, and on no other machine."""
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+"""No space or inode is left on the disk, or in the user's quota."""
 
 
 @contextmanager
 def staging_folder(temp_dir: Path | None) -> Iterator[Path]:
     """A folder below `temp_dir`, or below the system's, that is there while the context is open.
 
-    Folders that a killed process of this machine left behind are removed first.
+    Folders that a killed process left behind are removed first.
     """
     parent = Path(tempfile.gettempdir() if temp_dir is None else temp_dir)
-    owner = _owner()
-    _remove_orphans(parent, owner)
-    folder = Path(tempfile.mkdtemp(prefix=f"{owner}{os.getpid()}-", dir=parent))
-    remove = functools.partial(shutil.rmtree, folder, ignore_errors=True)
-    # Where an IO manager fails, Dagster keeps the generator that waits here for as long as the error.
-    atexit.register(remove)
-    try:
+    prefix = f"{_PREFIX}-{_kernel()}-{parent.stat().st_dev:x}-"
+    _remove_orphans(parent, prefix)
+    with ExitStack() as stack:
+        with _room_in(parent):
+            folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+            remove = functools.partial(shutil.rmtree, folder, ignore_errors=True)
+            # A direct invocation that is broken off may wait here until the interpreter ends.
+            atexit.register(remove)
+            stack.callback(atexit.unregister, remove)
+            stack.callback(remove)
+            stack.enter_context(_locked(folder))
         yield folder
-    finally:
-        remove()
-        atexit.unregister(remove)
 
 
 def stage_rows(plan: pl.LazyFrame, folder: Path, log: Log) -> pl.LazyFrame:
@@ -56,13 +63,9 @@ def stage_rows(plan: pl.LazyFrame, folder: Path, log: Log) -> pl.LazyFrame:
     """
     path = folder / _FILE
     start = time.monotonic()
-    try:
+    with _room_in(folder.parent):
         # Statistics would only help a reader that filters by value, and none does.
         plan.sink_parquet(path, compression="lz4", statistics=False, engine="streaming")
-    except (OSError, pl.exceptions.ComputeError) as error:
-        if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error):
-            raise StagingError(str(folder.parent)) from error
-        raise
     rows = pl.scan_parquet(path, glob=False)
     log(
         f"Staged {count(rows.select(pl.len()).collect().item(), 'row')}, "
@@ -72,29 +75,69 @@ def stage_rows(plan: pl.LazyFrame, folder: Path, log: Log) -> pl.LazyFrame:
     return rows
 
 
-def _owner() -> str:
-    """Where a process id means one process; containers can share a host name and a directory."""
+@contextmanager
+def _room_in(directory: Path) -> Iterator[None]:
     try:
-        namespace = _PROCESS_IDS.stat().st_ino
+        yield
+    except (OSError, pl.exceptions.ComputeError) as error:
+        # Polars gives the system's words.
+        if getattr(error, "errno", None) in _FULL or any(
+            os.strerror(number) in str(error) for number in _FULL
+        ):
+            raise StagingError(str(directory)) from error
+        raise
+
+
+def _kernel() -> str:
+    """The kernel that the process runs under.
+
+    Locks keep out processes under the same kernel and on the same mount; on some network disks, no
+    others. So the names of folders begin with both.
+    """
+    try:
+        return _BOOT_ID.read_text().strip()
     except OSError:
-        namespace = 0
-    return f"{_PREFIX}-{socket.gethostname()}-{namespace}-"
+        return socket.gethostname()
 
 
-def _remove_orphans(parent: Path, owner: str) -> None:
-    for folder in parent.glob(f"{owner}*"):
-        process = re.match(r"\d+", folder.name.removeprefix(owner))
-        if process and not _is_running(int(process[0])):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_running(process: int) -> bool:
-    if os.name == "nt":  # There, signal 0 is Ctrl+C. So nothing is removed.
-        return True
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold a lock in a folder. A file is locked before it gets the name that others look for."""
+    descriptor, unnamed = tempfile.mkstemp(dir=folder)
     try:
-        os.kill(process, 0)
-    except ProcessLookupError:
+        if _lock(descriptor):
+            Path(unnamed).rename(folder / _LOCK)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock an open file until the process closes it or ends; false where that cannot be done."""
+    try:
+        import fcntl  # noqa: PLC0415 - Windows has none.
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
         return False
-    except PermissionError:
-        return True
     return True
+
+
+def _remove_orphans(parent: Path, prefix: str) -> None:
+    """Remove this user's folders whose lock nobody holds; none on Windows."""
+    if not hasattr(os, "geteuid"):
+        return
+    with suppress(OSError):
+        for folder in parent.iterdir():
+            if folder.name.startswith(prefix) and folder.lstat().st_uid == os.geteuid():
+                _remove_orphan(folder)
+
+
+def _remove_orphan(folder: Path) -> None:
+    with suppress(OSError):
+        descriptor = os.open(folder / _LOCK, os.O_RDWR)
+        try:
+            if _lock(descriptor):
+                shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(descriptor)
