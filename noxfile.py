@@ -148,8 +148,8 @@ def docs(session: nox.Session) -> None:
 def fuzz(session: nox.Session) -> None:
     """Try 10,000 examples in each random test, other ones each time, or as many as asked for."""
     sync(session)
-    tests = f"{LIBRARY}/tests/validation/test_properties.py"
-    session.run("pytest", "-n2", tests, "--fuzz-examples=10000", *session.posargs)
+    tests = [f"{LIBRARY}/tests/validation/test_{name}.py" for name in ("properties", "random_runs")]
+    session.run("pytest", "-n2", *tests, "--fuzz-examples=10000", *session.posargs)
 
 
 @nox.session(python=OLDEST, default=False)

@@ -11,8 +11,7 @@ import dagster as dg
 import pytest
 import yaml  # type: ignore[import-untyped]
 from dagster.components.testing import create_defs_folder_sandbox
-from support import named
-from support.named import Orders
+from support.named import SHOP, Orders
 
 from dagster_dataframely.components import DataframelyComponent, QuarantineSpec, RuleChecks
 
@@ -27,8 +26,8 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def shop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module of the project, as references name it."""
-    monkeypatch.setitem(sys.modules, "shop", named)
+    """The module that references name."""
+    monkeypatch.setitem(sys.modules, "shop", SHOP)
 
 
 Sandbox = Any

@@ -8,8 +8,7 @@ import dagster as dg
 import polars as pl
 import pytest
 from dagster.components.core.component_tree import ComponentTree
-from support import named
-from support.named import DAYS, ROWS, Orders, daily, external, plain
+from support.named import DAYS, ROWS, SHOP, Orders, daily, external, plain
 from support.storage import FileIOManager
 
 import dagster_dataframely as dd
@@ -26,8 +25,8 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def shop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module of the project, as references name it."""
-    monkeypatch.setitem(sys.modules, "shop", named)
+    """The module that references name."""
+    monkeypatch.setitem(sys.modules, "shop", SHOP)
 
 
 def load(**attributes: list[dict[str, Any]]) -> DataframelyComponent:

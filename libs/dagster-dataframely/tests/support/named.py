@@ -1,5 +1,7 @@
 """What entries of the component name."""
 
+from types import ModuleType
+
 import dagster as dg
 import dataframely as dy
 import polars as pl
@@ -34,3 +36,9 @@ def daily() -> pl.DataFrame:
 
 
 external = dg.AssetSpec("external", partitions_def=DAYS)
+
+
+SHOP = ModuleType("shop")
+"""A module of a project, as references name it."""
+for name in ("Orders", "Shop", "DAYS", "plain", "daily", "external"):
+    setattr(SHOP, name, globals()[name])
