@@ -274,7 +274,8 @@ def by_hand(staging: Path, **arguments: Any) -> dg.AssetsDefinition:
         yield from dd.wiring.process(Orders, ROWS.lazy(), asset="orders", temp_dir=staging)
 
     specs = dd.wiring.check_specs(Orders, asset="orders")
-    return dg.asset(check_specs=specs, **arguments)(orders)
+    definition: dg.AssetsDefinition = dg.asset(check_specs=specs, **arguments)(orders)
+    return definition
 
 
 def collection(staging: Path, **arguments: Any) -> dg.AssetsDefinition:
