@@ -77,6 +77,10 @@ def _checks(results: Results, side: Side, found: Measurement, reference: str) ->
     return f"{found.facts['checks']:,.0f}"
 
 
+def _event_kb(results: Results, side: Side, found: Measurement, reference: str) -> str:
+    return f"{found.facts['event_kb']:,.0f}"
+
+
 def _per_check(results: Results, side: Side, found: Measurement, reference: str) -> str:
     """What checks that do nothing take, each; this library's take time for the rows as well."""
     plain, checks = results.median(reference), found.facts["checks"]
@@ -111,6 +115,13 @@ _COLUMNS: dict[str, dict[str, Cell]] = {
         "CPU, s": _figure("cpu_seconds", digits=2),
         "ratio": _times("seconds"),
         "CPU ratio": _times("cpu_seconds"),
+    },
+    "wide": {
+        "checks": _checks,
+        "run, s": _figure("seconds"),
+        "CPU, s": _figure("cpu_seconds"),
+        "events, kB": _event_kb,
+        "peak, GB": _figure("peak_gb", digits=2),
     },
     "ephemeral": _RUN,
     "sqlite": _RUN,

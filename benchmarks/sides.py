@@ -36,6 +36,7 @@ GROUPS = [
     Group("definition", "200 assets with 30 rules each are defined", "plain-definition"),
     Group("ephemeral", "A run on 1,000 rows, ephemeral instance", "plain-ephemeral"),
     Group("sqlite", "A run on 1,000 rows, SQLite", "plain-sqlite"),
+    Group("wide", "5,000 columns and 2,000 rules that fail", "plain-wide"),
 ]
 
 CHECKS = 26
@@ -65,6 +66,27 @@ def _small(storage: str) -> Iterable[Side]:
     for granularity in ("rule", "column", "schema"):
         title = f'this library, `check_granularity="{granularity}"`'
         yield side(granularity, title, "library", check_granularity=granularity)
+
+
+def _wide() -> Iterable[Side]:
+    def side(name: str, title: str, program: str, **arguments: Any) -> Side:
+        given = {"columns": 5000, **arguments}
+        return Side("wide", f"{name}-wide", title, f"wide:{program}", given)
+
+    yield side("plain", "plain asset", "plain")
+    for granularity in ("rule", "column", "schema"):
+        for lazy in (False, True):
+            yield side(
+                f"{granularity}-{'lazy' if lazy else 'frame'}",
+                f'{"LazyFrame" if lazy else "DataFrame"}, `check_granularity="{granularity}"`',
+                "library",
+                rules=2000,
+                lazy=lazy,
+                check_granularity=granularity,
+            )
+    for rules in (500, 1000):
+        title = f'DataFrame, `check_granularity="rule"`, {rules:,} rules'
+        yield side(f"rules-{rules}", title, "library", rules=rules, lazy=False)
 
 
 SIDES = [
@@ -119,6 +141,7 @@ SIDES = [
     Side("definition", "library-definition", "this library", "definitions:library"),
     *_small("ephemeral"),
     *_small("sqlite"),
+    *_wide(),
 ]
 
 

@@ -31,7 +31,7 @@ FACTS: Mapping[str, Mapping[str, int]] = {
     "fan-in": {"table": 4000, "aside": 0},
 }
 UNFILTERED = {"plain-lazy", "plain-frame", "library-lazy", "library-frame", "memory-lazy"}
-HERE = [side for side in SIDES if side.environment == "library"]
+HERE = [side for side in SIDES if side.environment == "library" and side.group != "wide"]
 
 
 @pytest.fixture(scope="module")
@@ -381,3 +381,16 @@ def test_the_kept_figures_are_small_and_name_no_machine() -> None:
             one["message"] for found in json.loads(text)["sides"].values() for one in found
         } == {""}
         assert "/" not in text
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_wide_table_is_measured_with_its_events(tmp_path: Path, *, lazy: bool) -> None:
+    plain = child.measure(
+        "benchmarks.programs.wide:plain", {"columns": 20}, source=tmp_path, folder=tmp_path, laps=1
+    )
+    arguments = {"columns": 20, "rules": 10, "lazy": lazy}
+    wide = child.measure(
+        "benchmarks.programs.wide:library", arguments, source=tmp_path, folder=tmp_path, laps=1
+    )
+    assert (plain["facts"]["checks"], wide["facts"]["checks"]) == (0, 11)
+    assert wide["facts"]["event_kb"] > plain["facts"]["event_kb"]
