@@ -78,7 +78,7 @@ def test_the_lock_and_the_extras_hold_polars_and_duckdb_below_2() -> None:
     project = read_toml("libs/dagster-dataframely/pyproject.toml")["project"]
     extras = project["optional-dependencies"]
     assert "polars<2" in extras["parquet"]
-    assert {"polars<2", "duckdb>=1.1,<2"} <= set(extras["duckdb"])
+    assert {"polars<2", "duckdb>=1.1.3,<2"} <= set(extras["duckdb"])
     assert not any("<" in dependency for dependency in project["dependencies"])
 
 
