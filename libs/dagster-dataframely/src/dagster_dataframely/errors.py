@@ -407,8 +407,8 @@ class StagingError(_RunError):
 
     def __init__(self, directory: str) -> None:
         super().__init__(
-            f"No space or quota is left in {_end_of(directory)} to stage the rows of a lazy frame: about "
-            "one copy of the table. Set `temp_dir` to a directory with more. Nothing was written."
+            f"No space or quota is left in {_end_of(directory)} to stage the rows of a lazy frame: "
+            "about one copy of the table. Set `temp_dir` to a directory with more. Nothing was written."
         )
         self.directory = directory
 
