@@ -118,6 +118,19 @@ def test_redacted_columns_show_no_value(files: FileIOManager) -> None:
     assert "-1.0" not in str(failed.metadata["dy_failed_sample"])
 
 
+def test_a_reference_runs_the_module_it_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So who writes YAML runs code, as the page on security says."""
+    (tmp_path / "runs_when_imported.py").write_text(
+        "import pathlib; pathlib.Path(__file__).with_suffix('.ran').touch()"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(Exception, match="runs_when_imported"):
+        checks_of(schema_class="runs_when_imported:Orders")
+    assert (tmp_path / "runs_when_imported.ran").exists()
+
+
 def test_templates_give_python_objects() -> None:
     text = "rule_checks: [{schema_class: '{{ schema }}', asset: '{{ asset }}'}]"
     scope = {"schema": Orders, "asset": daily}
