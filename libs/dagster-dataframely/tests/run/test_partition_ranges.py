@@ -235,6 +235,21 @@ def test_other_columns_fail_the_check_of_columns_of_each_partition(
     )
 
 
+def test_partitions_that_got_no_row_are_named(
+    run_range: Callable[..., dg.ExecuteInProcessResult], instance: dg.DagsterInstance
+) -> None:
+    metadata = {"partition_expr": "day"}
+    asset = declare(Trips, DIRTY, partitions_def=DAYS, metadata=metadata, quarantine=True)
+    result = run_range(asset, ("2026-01-01", "2026-01-03"))
+    reports = {
+        event.partition: str(event.metadata["dataframely/report"].value)
+        for event in result.asset_materializations_for_node("trips")
+    }
+    assert {key for key, report in reports.items() if "No rows for" in report} == {"2026-01-03"}
+    lines = [entry.user_message for entry in instance.all_logs(result.run_id)]
+    assert "No rows for 1 partition of the range: 2026-01-03." in lines
+
+
 @pytest.mark.io_managers
 def test_duckdb_takes_a_range_and_its_quarantine(
     materialize: Materialize, instance: dg.DagsterInstance, duckdb: Any

@@ -26,6 +26,7 @@ from dagster_dataframely._quarantine.writers import DelegatingWriter
 from dagster_dataframely._run.context import Member, RunContext
 from dagster_dataframely._run.outcome import Outcome
 from dagster_dataframely._schema.declaration import Declaration
+from dagster_dataframely._text import count, cut, printable
 from dagster_dataframely._upstream.io_managers import rewriting_manager_metadata
 from dagster_dataframely._upstream.steps import (
     current_run_context,
@@ -33,6 +34,9 @@ from dagster_dataframely._upstream.steps import (
     latest_materialization,
 )
 from dagster_dataframely._validation.verdict import Verdict
+
+_MAX_LISTED = 500
+"""Characters of a list of partitions in the log."""
 
 AssetYield = dg.MaterializeResult[Any] | dg.AssetCheckResult
 
@@ -129,7 +133,9 @@ def _recorded(outcome: Outcome, copies: int) -> dict[str, Any]:
     if outcome.quarantined is not None and outcome.address is not None:
         own |= invalid_metadata(rules, settings, verdict, outcome.quarantined, outcome.address)
     combinations = own.get(_names.INVALID_BY_RULES)
-    empty = [key for key, part in outcome.parts if not part.rows_in]
+    if empty := [key for key, part in outcome.parts if not part.rows_in]:
+        listed = cut(", ".join(map(printable, empty)), _MAX_LISTED)
+        outcome.run.warn(f"No rows for {count(len(empty), 'partition')} of the range: {listed}.")
     report = report_metadata(
         rules, settings, verdict, copies, combinations, _earlier(outcome), empty
     )

@@ -68,7 +68,8 @@ class PartitionRange:
         for key, part in parts:
             own = {**row_counts(part), _names.PARTITION_ROW_COUNT: part.survivor_count}
             if divided:
-                own |= report_metadata(rules, settings, part, copies)
+                empty = [] if part.rows_in else [key]
+                own |= report_metadata(rules, settings, part, copies, empty_partitions=empty)
             self.step.add_asset_metadata(own, asset_key=self.asset_key, partition_key=key)
 
     def record_evaluations(
