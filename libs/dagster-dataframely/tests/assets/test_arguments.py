@@ -234,3 +234,11 @@ def test_only_a_schema_class_is_a_schema(schema: Any, error: type[Exception]) ->
 
 def test_the_two_names_are_one_decorator() -> None:
     assert dd.dy_asset is dd.asset
+
+
+def test_a_deprecated_argument_of_dagster_is_passed_on() -> None:
+    arguments: Any = {"compute_kind": "duckdb"}
+    plain = dg.asset(name="orders", **arguments)(lambda: None)
+    assert plain.op.tags["dagster/compute_kind"] == "duckdb"
+    ours = dd.asset(Orders, name="orders", **arguments)(lambda: None)
+    assert ours.op.tags["dagster/compute_kind"] == "duckdb"

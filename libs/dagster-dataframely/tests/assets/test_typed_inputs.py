@@ -180,3 +180,15 @@ def test_a_typed_input_loads_through_the_released_parquet_manager(
     assert result.success
     assert type(seen[0]) is (pl.LazyFrame if lazy else pl.DataFrame)
     assert_frame_equal(pl.read_parquet(tmp_path / "out.parquet"), RAW.select("id"))
+
+
+@pytest.mark.parametrize("hint", [dy.DataFrame[Raw] | None, dict[str, dy.LazyFrame[Raw]] | None])
+def test_an_optional_input_may_be_none(hint: Any) -> None:
+    def out(raw: Any) -> None: ...
+
+    out.__annotations__ = {"raw": hint}
+    asset = dd.asset(Raw)(out)
+    (type_,) = (i.dagster_type for i in asset.op.input_defs)
+    context: Any = None
+    assert type_.type_check(context, None).success
+    assert not type_.type_check(context, 1).success

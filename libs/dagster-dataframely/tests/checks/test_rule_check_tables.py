@@ -161,7 +161,7 @@ def test_a_name_tells_the_checks_of_two_schemas_apart(store: Store) -> None:
     trips = table(CLEAN)
     both = [
         dd.build_rule_checks(schema, asset=trips, name=name)
-        for schema, name in ((Trips, "trips"), (Loose, "loose"))
+        for schema, name in ((Trips, "strict"), (Loose, "loose"))
     ]
     result = store.materialize(trips, *both)
     assert result.success

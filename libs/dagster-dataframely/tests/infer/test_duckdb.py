@@ -33,8 +33,6 @@ def test_a_duckdb_table(warehouse: Path, printed: Run) -> None:
     assert source == (
         f"{IMPORT}# raw.orders of shop.duckdb: 250,000 rows.\n{HEAD}"
         """
-import dataframely as dy
-
 
 class Orders(dy.Schema):
     # Left out, since Polars cannot read it: span, INTERVAL.

@@ -16,8 +16,6 @@ def test_a_parquet_file(tmp_path: Path, printed: Run) -> None:
     assert printed(written(ORDERS, tmp_path / "raw-orders_2026.parquet")) == (
         f"{IMPORT}# raw-orders_2026.parquet: 3 rows.\n{HEAD}"
         """
-import dataframely as dy
-
 
 class RawOrders2026(dy.Schema):
     order_id = dy.Int64()  # primary_key=True, min=1, max=3
@@ -88,7 +86,7 @@ def test_a_column_of_a_csv_file_may_begin_empty(
 ) -> None:
     path = tmp_path / "sparse.csv"
     late = "".join(f"1,{value}\n" for value in values)
-    path.write_text(f"id,v\n{'1,\n' * 10_001}{late}{'1,\n' * 90_000}{late * 10_001}")
+    path.write_text(f"id,v\n{'1,\n' * 10_001}{late}{'1,\n' * 10}{late * 3}")
     found = schema_of(printed(path, "--null", "NA")).columns()["v"]
     whole = pl.read_csv(path, try_parse_dates=True, infer_schema_length=None, null_values="NA")
     assert (type(found), found.dtype, found.nullable) == (column, whole["v"].dtype, True)
@@ -186,3 +184,11 @@ def test_a_table_without_columns(tmp_path: Path, refused: Run) -> None:
 def test_the_error_has_its_facts(tmp_path: Path) -> None:
     error = dd.errors.UnreadableFileError("x.csv", "it is a folder")
     assert (error.file, error.reason) == ("x.csv", "it is a folder")
+
+
+def test_a_column_that_begins_empty_has_more_values_than_tell_its_dtype(
+    tmp_path: Path, printed: Run
+) -> None:
+    path = tmp_path / "sparse.csv"
+    path.write_text(f"id,v\n{'1,\n' * 10_001}{'1,2\n' * 300_000}")
+    assert type(schema_of(printed(path)).columns()["v"]) is dy.Int64

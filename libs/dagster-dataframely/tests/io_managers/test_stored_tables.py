@@ -327,5 +327,96 @@ def test_fields_of_structs_are_stored_in_the_declared_order(files: FileIOManager
         assert stored["geo"].to_list() == [{"lat": 1.0, "lon": 2.0}, None]
 
 
+def test_fields_of_structs_in_lists_too(files: FileIOManager) -> None:
+    point = dy.Struct({"a": dy.Int64(), "b": dy.Int64()})
+    schema = schema_of(l=dy.List(point))
+    frame = pl.DataFrame({"id": [1], "l": [[{"b": 2, "a": 1}]]})
+    materialize(files, orders(frame, schema))
+    stored = files.read("orders")
+    assert stored is not None
+    assert stored.schema["l"] == schema.columns()["l"].dtype
+
+
 def test_decimals_are_no_matter_of_precision_alone() -> None:
     assert holds(pl.Decimal(38, 2), pl.Series([Decimal("1.25")]).dtype)
+
+
+@pytest.mark.io_managers
+def test_nothing_is_warned_of_where_nothing_is_lost(
+    duckdb: object, instance: dg.DagsterInstance
+) -> None:
+    result = materialize(duckdb, orders(CLEAN, unstorable="warn"), instance=instance)
+    assert result.success
+    lines = [entry.user_message for entry in instance.all_logs(result.run_id)]
+    assert not any("does not give back" in line for line in lines)
+
+
+class Sinking(dg.IOManager):
+    """Says that it writes a lazy frame out at once."""
+
+    sinks_lazy_frames = True
+
+    def __init__(self) -> None:
+        self.plans: list[str] = []
+
+    def handle_output(self, context: dg.OutputContext, obj: pl.LazyFrame) -> None:
+        self.plans.append(obj.explain())
+        obj.collect()
+
+    def load_input(self, context: dg.InputContext) -> None:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("sinks", [True, False])
+def test_staged_rows_go_to_a_manager_that_says_it_sinks_them(*, sinks: bool) -> None:
+    def plan() -> pl.LazyFrame:
+        return CLEAN.lazy()
+
+    manager = Sinking()
+    manager.sinks_lazy_frames = sinks
+    assert materialize(manager, dd.asset(Orders, name="orders")(plan)).success
+    (plan_text,) = manager.plans
+    assert ("Parquet SCAN" in plan_text) is sinks
+
+
+class Folders(dg.IOManager):
+    """A file for each partition, below a folder for each asset."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def path(self, context: Any) -> Path:
+        folder = self.root / context.asset_key.path[-1]
+        folder.mkdir(exist_ok=True)
+        return Path(f"{folder}/{context.asset_partition_key}.parquet")
+
+    def handle_output(self, context: dg.OutputContext, obj: pl.DataFrame) -> None:
+        obj.write_parquet(self.path(context))
+
+    def load_input(self, context: dg.InputContext) -> pl.DataFrame:
+        path = self.path(context)
+        if not path.exists():
+            raise FileNotFoundError(str(path))
+        return pl.read_parquet(path)
+
+
+def test_a_partition_key_that_leaves_the_folder_shares_no_address(tmp_path: Path) -> None:
+    days = dg.StaticPartitionsDefinition(["mon", "../x"])
+    asset = orders(DIRTY, partitions_def=days)
+    assert materialize(Folders(tmp_path), asset, partition_key="mon").success
+    with pytest.raises(QuarantineAddressError):
+        materialize(Folders(tmp_path), asset, partition_key="../x")
+    assert [path.name for path in tmp_path.glob("*.parquet")] == []
+
+
+class Forgetful(Positions):
+    """Says something else each time, whatever it is asked for."""
+
+    def load_input(self, context: dg.InputContext) -> pl.DataFrame:
+        self.loads += 1
+        message = f"nothing, for the {self.loads}. time"
+        raise FileNotFoundError(message)
+
+
+def test_other_words_are_no_shared_address() -> None:
+    assert materialize(Forgetful(), orders(DIRTY)).success

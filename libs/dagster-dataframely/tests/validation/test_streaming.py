@@ -13,9 +13,10 @@ from polars.testing import assert_frame_equal
 from dagster_dataframely._metadata.statistics import describe_families
 from dagster_dataframely._schema.read import read_schema
 from dagster_dataframely._validation import streaming as _streaming
+from dagster_dataframely._validation.flags import naming_the_rule
 from dagster_dataframely._validation.in_memory import evaluate
 from dagster_dataframely._validation.staging import stage_rows
-from dagster_dataframely._validation.streaming import Limits, evaluate_plan
+from dagster_dataframely._validation.streaming import Limits, add_flags, evaluate_plan
 from dagster_dataframely._validation.verdict import Verdict, rule_combinations
 from dagster_dataframely.data import OrdersSchema, invalid_orders, valid_orders
 from dagster_dataframely.errors import InvalidRuleError, RuleEvaluationError
@@ -296,3 +297,24 @@ def test_each_phase_is_a_line_with_rows_bytes_and_seconds(tmp_path: Path) -> Non
         "Evaluated the other rules and split the rows: 10 rows",
     ]
     assert all(line.endswith(" s.") for line in lines)
+
+
+def test_a_batch_that_cannot_be_flagged_is_noted() -> None:
+    checks = {
+        "other": lambda a: a.map_batches(refuse, return_dtype=pl.Boolean, is_elementwise=True)
+    }
+    rules = read_schema(type("Schema", (dy.Schema,), {"a": dy.Int64(check=checks)}))
+    failed: list[RuleEvaluationError] = []
+    batch = pl.DataFrame({"a": [1]})
+    with pytest.raises(RuleEvaluationError):
+        add_flags(batch, rules, list(rules.rules), failed)
+    assert [error.rule for error in failed] == ["a|check__other"]
+    (nullability,) = (rule for rule in rules.rules if rule.name == "a|nullability")
+    assert add_flags(batch, rules, [nullability], failed)["a|nullability"].to_list() == [True]
+
+
+def test_an_error_that_comes_of_no_rule_passes_through() -> None:
+    rules = read_schema(type("Schema", (dy.Schema,), {"a": dy.Int64()}))
+    table = pl.LazyFrame({"a": [1]})
+    with pytest.raises(MemoryError), naming_the_rule(table, rules, rules.rules):
+        raise MemoryError

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any
 
 import polars as pl
@@ -120,10 +121,8 @@ def _look_at_duckdb(bound: BoundManager, found: Mapping[str, pl.DataType]) -> St
     with duckdb_table(bound) as (connection, table, _):
         try:
             stored = dict(row[:2] for row in connection.execute(f"describe {table}").fetchall())
-        except Exception as error:
-            if is_not_there(bound, error):
-                return None
-            raise
+        except import_module("duckdb").CatalogException:
+            return None
         connection.register("dy_columns", pl.DataFrame(schema=found).to_arrow())
         described = connection.execute("describe select * from dy_columns").fetchall()
         fresh = dict(row[:2] for row in described)
@@ -248,13 +247,8 @@ def _reject_same_error(error: Exception, table: BoundManager) -> None:
 
 def _reject_quarantine_under(table: BoundManager) -> None:
     """Reject an address that does not depend on the key: error rows are stored as the table."""
-    try:
-        schemas = [frame.collect_schema() for frame in frames_of(table.load()[0])]
-    except Exception as error:
-        if is_not_there(table, error):
-            return
-        raise
-    if any(_is_quarantine(schema) for schema in schemas):
+    frames = frames_of(table.load()[0])
+    if any(_is_quarantine(frame.collect_schema()) for frame in frames):
         raise SharedAddressError
 
 

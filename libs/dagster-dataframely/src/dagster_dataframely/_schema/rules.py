@@ -175,8 +175,6 @@ def _sort_fields(dtype: Any) -> Any:
         return pl.Struct({field.name: _sort_fields(field.dtype) for field in fields})
     if isinstance(dtype, pl.List):
         return pl.List(_sort_fields(dtype.inner))
-    if isinstance(dtype, pl.Array):
-        return pl.Array(_sort_fields(dtype.inner), dtype.size)
     return dtype
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -141,18 +142,8 @@ def _add_flags(
     joins, and rows pile up before that (1.44: 2.7 GB where 1.0 is enough). Of an error, Polars passes
     on the message alone, so it is added to `failed`.
     """
-    flags = [flag_expression(rule) for rule in row_wise]
-
-    def add(batch: pl.DataFrame) -> pl.DataFrame:
-        try:
-            with naming_the_rule(batch.lazy(), rules, row_wise):
-                return batch.with_columns(flags)
-        except RuleEvaluationError as error:
-            failed.append(error)
-            raise
-
     return table.map_batches(
-        add,
+        partial(add_flags, rules=rules, row_wise=row_wise, failed=failed),
         predicate_pushdown=False,
         projection_pushdown=False,
         slice_pushdown=False,
@@ -160,6 +151,21 @@ def _add_flags(
         validate_output_schema=False,
         streamable=True,
     )
+
+
+def add_flags(
+    batch: pl.DataFrame,
+    rules: SchemaRules,
+    row_wise: list[Rule],
+    failed: list[RuleEvaluationError],
+) -> pl.DataFrame:
+    """One batch with a flag for each of the rules that look at one row."""
+    try:
+        with naming_the_rule(batch.lazy(), rules, row_wise):
+            return batch.with_columns(flag_expression(rule) for rule in row_wise)
+    except RuleEvaluationError as error:
+        failed.append(error)
+        raise
 
 
 def _find_duplicates(
