@@ -96,7 +96,7 @@ def test_without_a_cast_the_column_schema_check_fails(database: str) -> None:
     error = result.failure_data_for_node("carrier_ranking")
     assert error is not None
     assert error.error is not None
-    assert "CarrierRanking.cast(frame)" in error.error.message
+    assert "dd.strict_cast(CarrierRanking, frame)" in error.error.message
 
 
 def test_with_the_cast_the_ranking_is_written(database: str) -> None:
