@@ -188,6 +188,21 @@ def test_a_schema_without_rules_keeps_every_row(tmp_path: Path) -> None:
     assert (verdict.rows_in, verdict.error_count) == (2, 0)
 
 
+def test_sampled_rows_are_gathered_when_they_are_asked_for(tmp_path: Path) -> None:
+    rules, frame = read_schema(OrdersSchema), invalid_orders()
+    samples = evaluate_plan(frame.lazy(), rules, tmp_path, sample=3, log=print).samples
+    assert list(samples) == list(evaluate(frame, rules, sample=3).samples)
+    rows = {name: samples[name] for name in samples}
+    assert all(1 <= found.height <= 3 for found in rows.values())
+    # They are read from the file, and nothing keeps them.
+    for file in tmp_path.rglob("*.parquet"):
+        file.unlink()
+    assert len(samples) == len(rows)
+    for name in samples:
+        with pytest.raises(FileNotFoundError):
+            samples[name]
+
+
 class Anything(dy.Schema):
     """What its rule gives depends on the frame."""
 

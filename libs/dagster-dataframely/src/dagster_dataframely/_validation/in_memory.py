@@ -1,7 +1,6 @@
 """Evaluate a DataFrame in memory."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 
 import polars as pl
 
@@ -18,27 +17,7 @@ from dagster_dataframely._validation.uniqueness import (
     duplicated_rows,
     find_duplicates,
 )
-from dagster_dataframely._validation.verdict import SURVIVES, Verdict
-
-
-@dataclass(frozen=True, eq=False)
-class _Samples(Mapping[str, pl.DataFrame]):
-    """Rows of a table by rule, gathered when they are asked for: thousands of rules may fail."""
-
-    table: pl.DataFrame
-    positions: Mapping[str, Sequence[int] | pl.Series]
-
-    def __getitem__(self, name: str) -> pl.DataFrame:
-        return self.table[self.positions[name]]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.positions
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.positions)
-
-    def __len__(self) -> int:
-        return len(self.positions)
+from dagster_dataframely._validation.verdict import SURVIVES, RowsByRule, Verdict
 
 
 def evaluate(frame: pl.DataFrame, rules: SchemaRules, *, sample: int) -> Verdict[pl.DataFrame]:
@@ -74,7 +53,9 @@ def evaluate(frame: pl.DataFrame, rules: SchemaRules, *, sample: int) -> Verdict
         flagged=flagged,
         error_rows=flagged.filter(~survives).drop(SURVIVES),
         counts={rule.name: counts[rule.name] for rule in rules.rules},
-        samples=_Samples(table, positions),
+        samples=RowsByRule(
+            {name: partial(table.__getitem__, rows) for name, rows in positions.items()}
+        ),
         duplicates={name: duplicates[name].duplicates for name in duplicates if counts[name]},
     )
 

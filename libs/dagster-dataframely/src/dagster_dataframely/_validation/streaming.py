@@ -32,7 +32,7 @@ from dagster_dataframely._validation.uniqueness import (
     find_duplicates,
     merge_duplicates,
 )
-from dagster_dataframely._validation.verdict import SURVIVES, Verdict
+from dagster_dataframely._validation.verdict import SURVIVES, RowsByRule, Verdict
 from dagster_dataframely.errors import RuleEvaluationError
 
 _INDEX, _HASH = "dy_index", "dy_hash"
@@ -268,15 +268,23 @@ def _conclude(
         flagged=everything,
         error_rows=everything.filter(~pl.col(SURVIVES)).select(*rules.column_names, *names),
         counts={rule.name: counts[rule.name] for rule in rules.rules},
-        samples={
-            name: _rows_at(staged.table, found[name].first_rows)
-            if name in found
-            else _collect(everything.filter(~pl.col(name)).select(rules.column_names).head(sample))
-            for name, count in failures.items()
-            if count
-        },
+        samples=RowsByRule(
+            {
+                name: partial(_rows_at, staged.table, found[name].first_rows)
+                if name in found
+                else partial(_first_rows, everything, name, rules.column_names, sample)
+                for name, count in failures.items()
+                if count
+            }
+        ),
         duplicates={name: found[name].duplicates for name in found if failures[name]},
     )
+
+
+def _first_rows(
+    everything: pl.LazyFrame, rule: str, columns: list[str], number: int
+) -> pl.DataFrame:
+    return _collect(everything.filter(~pl.col(rule)).select(columns).head(number))
 
 
 def _rows_at(table: pl.LazyFrame, positions: list[int]) -> pl.DataFrame:

@@ -1,6 +1,6 @@
 """Hold what the rules say of a frame."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -13,6 +13,28 @@ SURVIVES = "dy_survives"
 
 
 _ROWS = "dy_rows"
+
+
+@dataclass(frozen=True, eq=False)
+class RowsByRule(Mapping[str, pl.DataFrame]):
+    """Rows by rule, gathered each time they are asked for.
+
+    Thousands of rules may fail, and a frame of thousands of columns takes megabytes without a row.
+    """
+
+    gather: Mapping[str, Callable[[], pl.DataFrame]]
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        return self.gather[name]()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.gather
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.gather)
+
+    def __len__(self) -> int:
+        return len(self.gather)
 
 
 @dataclass(frozen=True)
