@@ -74,7 +74,6 @@ def test_dtypes_of_a_csv_file_fit_every_row(tmp_path: Path, printed: Run) -> Non
         (["2026-01-05", "2026-01-06"], dy.Date),
         (["2026-01-05T09:30:00", "2026-01-05T09:30:01"], dy.Datetime),
         (["2026-01-05T09:30:00Z", "2026-01-05T09:30:01Z"], dy.Datetime),
-        (["09:30:00", "09:30:01"], dy.Time),
         (["a", "1"], dy.String),
         (["NA", "1"], dy.Int64),
         (["", ""], dy.String),
