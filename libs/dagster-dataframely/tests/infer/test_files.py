@@ -10,6 +10,7 @@ import pytest
 from support.inferred import HEAD, IMPORT, ORDERS, Run, schema_of, written
 
 import dagster_dataframely as dd
+from dagster_dataframely._infer import files
 
 
 def test_a_parquet_file(tmp_path: Path, printed: Run) -> None:
@@ -89,6 +90,38 @@ def test_a_column_of_a_csv_file_may_begin_empty(
     found = schema_of(printed(path, "--null", "NA")).columns()["v"]
     whole = pl.read_csv(path, try_parse_dates=True, infer_schema_length=None, null_values="NA")
     assert (type(found), found.dtype, found.nullable) == (column, whole["v"].dtype, True)
+
+
+SPARSE_TIMES = f"id,v\n{'1,\n' * 10_001}1,09:30:00\n1,09:30:01\n"
+
+
+def test_a_column_of_times_may_begin_empty(tmp_path: Path, printed: Run) -> None:
+    path = tmp_path / "times.csv"
+    path.write_text(SPARSE_TIMES)
+    try:
+        dtype = pl.read_csv(path, try_parse_dates=True, infer_schema_length=None)["v"].dtype
+    except pl.exceptions.ComputeError:
+        dtype = pl.String()  # Polars 1.35 reads no times where a batch of rows has none.
+    assert schema_of(printed(path)).columns()["v"].dtype == dtype
+
+
+def test_times_that_polars_does_not_read_are_text(
+    tmp_path: Path, printed: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse_times(frame: pl.LazyFrame) -> dict[str, int]:
+        if pl.Time in frame.collect_schema().dtypes():
+            raise pl.exceptions.ComputeError
+        return count_nulls(frame)
+
+    count_nulls = files._count_nulls
+    monkeypatch.setattr(files, "_count_nulls", refuse_times)
+    path = tmp_path / "times.csv"
+    path.write_text(SPARSE_TIMES)
+    columns = schema_of(printed(path)).columns()
+    assert {name: column.dtype for name, column in columns.items()} == {
+        "id": pl.Int64(),
+        "v": pl.String(),
+    }
 
 
 def test_later_values_widen_the_dtype_of_a_column_that_begins_empty(

@@ -162,8 +162,12 @@ def _fit(scan: Callable[..., pl.LazyFrame], schema: pl.Schema) -> pl.LazyFrame:
         while True:
             # Behind the rows that are wanted, Polars reads some more, which need not fit (2.1).
             frame = scan(schema=schema, ignore_errors=True)
-            nulls = _count_nulls(frame)
-            narrow = [name for name in schema if nulls[name] > texts[name]]
+            try:
+                nulls = _count_nulls(frame)
+                narrow = [name for name in schema if nulls[name] > texts[name]]
+            except pl.exceptions.ComputeError:
+                # Polars reads no times where a batch of rows has none (1.35).
+                narrow = [name for name, dtype in schema.items() if dtype == pl.Time]
             if not narrow:
                 break
             for name in narrow:
@@ -199,7 +203,8 @@ def _open_duckdb(path: Path, options: Options) -> Table:
     with _connect(path) as connection:
         schema, name = _choose_table(path, connection, options.table)
         table = f"{_quote(schema)}.{_quote(name)}"
-        types = connection.sql(f"describe {table}").fetchall()
+        # `describe` of the table itself refuses a name with a quotation mark (DuckDB 1.1).
+        types = connection.sql(f"describe select * from {table}").fetchall()
         ((rows,),) = connection.sql(f"select count(*) from {table}").fetchall()
     left_out = {c: dtype for c, dtype, *_ in types if _UNREADABLE.search(_TEXT.sub("", dtype))}
     readable = [column for column, *_ in types if column not in left_out]
