@@ -49,3 +49,8 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def quote_identifier(name: str) -> str:
+    """A name as SQL takes it, whatever characters it has."""
+    return '"' + name.replace('"', '""') + '"'

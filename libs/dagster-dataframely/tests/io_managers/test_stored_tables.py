@@ -95,9 +95,10 @@ def schema_of(**columns: dy.Column) -> type[dy.Schema]:
     [
         ({"v": dy.Float64()}, {"v": [1.5]}, 'alter table public.orders alter "v" type DOUBLE'),
         ({"w": dy.Int64()}, {"w": [7]}, 'alter table public.orders add column "w" BIGINT'),
+        ({'a"b': dy.Int64()}, {'a"b': [7]}, 'alter table public.orders add column "a""b" BIGINT'),
         ({}, {}, 'alter table public.orders drop column "v"'),
     ],
-    ids=["dtype", "renamed", "removed"],
+    ids=["dtype", "renamed", "quotation mark", "removed"],
 )
 def test_duckdb_is_told_what_to_alter_before_a_row_is_deleted(
     duckdb: object,

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import polars as pl
 
 from dagster_dataframely._names import is_nameable
-from dagster_dataframely._text import count, cut, list_within
+from dagster_dataframely._text import count, cut, list_within, quote_identifier
 from dagster_dataframely.errors import UnreadableFileError
 
 BATCH_ROWS = 100_000
@@ -202,7 +202,7 @@ def read_batches(
 def _open_duckdb(path: Path, options: Options) -> Table:
     with _connect(path) as connection:
         schema, name = _choose_table(path, connection, options.table)
-        table = f"{_quote(schema)}.{_quote(name)}"
+        table = f"{quote_identifier(schema)}.{quote_identifier(name)}"
         # `describe` of the table itself refuses a name with a quotation mark (DuckDB 1.1).
         types = connection.sql(f"describe select * from {table}").fetchall()
         ((rows,),) = connection.sql(f"select count(*) from {table}").fetchall()
@@ -211,7 +211,7 @@ def _open_duckdb(path: Path, options: Options) -> Table:
     limit = options.limit(rows)
 
     def batches(columns: Sequence[str] | None = None, /) -> Iterator[pl.DataFrame]:
-        selected = ", ".join(map(_quote, readable if columns is None else columns))
+        selected = ", ".join(map(quote_identifier, readable if columns is None else columns))
         with _connect(path) as connection:
             relation = connection.sql(f"select {selected} from {table} limit {limit}")
             # `fetch_arrow_reader` is deprecated (1.5), the other one newer than the lowest version.
@@ -260,10 +260,6 @@ def _choose_table(path: Path, connection: Any, wanted: str | None) -> tuple[str,
 
 def _first_line(error: BaseException) -> str:
     return cut(str(error).partition("\n")[0], _MAX_REASON)
-
-
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 KINDS: Mapping[str, Callable[[Path, Options], Table]] = {

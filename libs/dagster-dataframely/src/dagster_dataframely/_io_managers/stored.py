@@ -10,6 +10,7 @@ import polars as pl
 
 from dagster_dataframely._io_managers.holds import holds
 from dagster_dataframely._names import COLUMN_PREFIX
+from dagster_dataframely._text import quote_identifier
 from dagster_dataframely._typing import Frame, Log
 from dagster_dataframely._upstream.io_managers import BoundManager
 from dagster_dataframely._upstream.storages import (
@@ -32,7 +33,7 @@ _NOT_THERE = frozenset(
 )
 """What storages raise for something that is not there, by the names of the classes."""
 
-
+_PARENT = re.compile(r"[^/\s]+/\.\./")
 _PREDICATES = (pl.String, pl.Date, pl.Datetime)
 _OTHER_PARTITIONS = "dagster-deltalake would replace the other partitions too"
 """It builds no predicate for columns of other dtypes (0.29)."""
@@ -128,17 +129,19 @@ def _look_at_duckdb(bound: BoundManager, found: Mapping[str, pl.DataType]) -> St
         fresh = dict(row[:2] for row in described)
     alter = f"`alter table {table} "
     differences = [
-        StoredColumn(name, None, word, f'{alter}add column "{name}" {word}`')
+        StoredColumn(name, None, word, f"{alter}add column {quote_identifier(name)} {word}`")
         for name, word in fresh.items()
         if name not in stored
     ]
     differences += [
-        StoredColumn(name, word, None, f'{alter}drop column "{name}"`')
+        StoredColumn(name, word, None, f"{alter}drop column {quote_identifier(name)}`")
         for name, word in stored.items()
         if name not in fresh
     ]
     differences += [
-        StoredColumn(name, stored[name], word, f'{alter}alter "{name}" type {word}`')
+        StoredColumn(
+            name, stored[name], word, f"{alter}alter {quote_identifier(name)} type {word}`"
+        )
         for name, word in fresh.items()
         if stored.get(name, word) != word
     ]
@@ -262,6 +265,3 @@ def _without_parents(text: str) -> str:
     while (shorter := _PARENT.sub("", text)) != text:
         text = shorter
     return text
-
-
-_PARENT = re.compile(r"[^/\s]+/\.\./")
