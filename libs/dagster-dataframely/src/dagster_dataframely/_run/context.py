@@ -48,7 +48,7 @@ class RunContext:
     partition_range: PartitionRange | None = None
     """Of a run over several partitions."""
     bound: BoundManager | None = None
-    """The IO manager of the table; none outside of a run."""
+    """The IO manager of the table; none outside a run."""
     log: Log = lambda _message: None
     warn: Log = lambda _message: None
 

@@ -147,7 +147,7 @@ def _recorded(outcome: Outcome, copies: int) -> dict[str, Any]:
 
 
 def _earlier(outcome: Outcome) -> dg.AssetMaterialization | None:
-    """The last materialization of what this run is about to materialize; none outside of a run."""
+    """The last materialization of what this run is about to materialize; none outside a run."""
     asset_key, run = outcome.declaration.asset_key, outcome.run
     context = current_run_context(asset_key)
     if context is None or run.partition_range is not None:

@@ -47,7 +47,7 @@ def current_step(function: Callable[..., Any]) -> dg.AssetExecutionContext | Non
 
 
 def current_run_context(asset_key: dg.AssetKey) -> dg.AssetExecutionContext | None:
-    """The context of the step that computes the asset, or `None` outside of one."""
+    """The context of the step that computes the asset, or `None` outside one."""
     context = _current_context()
     if context is None or not context.op_execution_context.has_assets_def:
         return None
@@ -62,7 +62,7 @@ def _current_context() -> dg.AssetExecutionContext | None:
 
 
 def on_step_failure(clean_up: Callable[[], object]) -> None:
-    """Clean up when the running step fails or is to be retried; nothing outside of a step.
+    """Clean up when the running step fails or is to be retried; nothing outside a step.
 
     Where an IO manager fails, Dagster does not close the generator that waits for it, and the traceback
     keeps it for as long as someone keeps the error. All ends go through the step's log (1.12 to 1.13);
