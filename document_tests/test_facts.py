@@ -203,12 +203,12 @@ def test_the_list_of_check_metadata_says_what_is_on_which_check() -> None:
     (_, collapsed) = dd.wiring.evaluate(
         OrdersSchema, wide, asset="orders", check_granularity="schema"
     )
-    one = {key for key, where in listed.items() if where == "a check of one rule"}
+    one = {k for k, where in listed.items() if where in ("a check of one rule", "every check")}
     assert one == single["dy_rule__gift__nullability"] - {"dy_failed_sample"}
     unique = {key for key, where in listed.items() if "uniqueness rule" in where}
     assert single["dy_rule__primary_key"] == one | unique | {"dy_failed_sample"}
-    assert single["dy_schema__columns"] == {"dy_extra_columns"}
-    assert set(collapsed.metadata or {}) == {"dy_rules", "dy_failed_sample"}
+    assert single["dy_schema__columns"] == {"dy_severity", "dy_extra_columns"}
+    assert set(collapsed.metadata or {}) == {"dy_rules", "dy_severity", "dy_failed_sample"}
 
 
 def test_the_site_says_how_many_checks_are_many() -> None:

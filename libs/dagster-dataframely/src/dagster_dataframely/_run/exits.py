@@ -4,12 +4,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 
 from dagster_dataframely import _names
-from dagster_dataframely._checks.results import (
-    always_warn,
-    column_schema_error,
-    columns_check_result,
-    own_severity,
-)
+from dagster_dataframely._checks.descriptions import Fate
+from dagster_dataframely._checks.results import column_schema_error, columns_check_result
 from dagster_dataframely._quarantine.writers import ClearingWriter
 from dagster_dataframely._run.context import Member
 from dagster_dataframely._run.events import (
@@ -22,6 +18,7 @@ from dagster_dataframely._run.events import (
 )
 from dagster_dataframely._run.outcome import Outcome, look_at_storage, store_error_rows
 from dagster_dataframely._run.return_value import Returned
+from dagster_dataframely._run.summary import summarize
 from dagster_dataframely._schema.collection import CollectionRules
 from dagster_dataframely._upstream.steps import on_step_failure
 from dagster_dataframely._validation.evaluate import evaluate_frame
@@ -114,7 +111,7 @@ def write_table(outcome: Outcome) -> Iterator[AssetYield]:
     """
     set_aside = outcome.address is not None
     yield from materialize(outcome)
-    yield from report_rules(outcome, always_warn if set_aside else own_severity)
+    yield from report_rules(outcome, Fate.SET_ASIDE if set_aside else Fate.WRITTEN)
     writer = outcome.run.writer
     if not set_aside and isinstance(writer, ClearingWriter) and writer.clear(outcome.error_rows):
         record_quarantine(outcome)
@@ -122,7 +119,9 @@ def write_table(outcome: Outcome) -> Iterator[AssetYield]:
 
 def abort(outcome: Outcome) -> Iterator[AssetYield]:
     """Report the checks of a run that must not write the table, and where its error rows are."""
-    at = {}
-    if outcome.address is not None:
+    outcome.run.log(summarize(outcome))
+    if outcome.address is None:
+        yield from report_rules(outcome, Fate.ABORTED)
+    else:
         at = {_names.QUARANTINE_ADDRESS: outcome.address}
-    yield from report_rules(outcome, own_severity, at)
+        yield from report_rules(outcome, Fate.HELD, at)
