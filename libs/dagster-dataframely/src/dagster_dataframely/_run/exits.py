@@ -1,4 +1,4 @@
-"""Choose one of the six exits, for one table or several, and yield its events in order."""
+"""Choose one of the seven exits, for one table or several, and yield its events in order."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -23,7 +23,11 @@ from dagster_dataframely._schema.collection import CollectionRules
 from dagster_dataframely._upstream.steps import on_step_failure
 from dagster_dataframely._validation.evaluate import evaluate_frame
 from dagster_dataframely._validation.filters import apply_filters
-from dagster_dataframely.errors import NothingSurvivedError, ValidationAbortError
+from dagster_dataframely.errors import (
+    NothingSurvivedError,
+    TooManyErrorRowsError,
+    ValidationAbortError,
+)
 
 
 def take_exit(
@@ -82,10 +86,21 @@ def aborts(outcome: Outcome) -> bool:
     verdict, has_quarantine = outcome.verdict, outcome.run.writer is not None
     if verdict.failed(outcome.declaration.rules.table_error_rules):
         return True
-    return verdict.error_count > 0 and not (has_quarantine and verdict.survivor_count)
+    if has_quarantine and verdict.survivor_count:
+        return has_too_many(outcome)
+    return verdict.error_count > 0
 
 
-def find_error(outcome: Outcome) -> ValidationAbortError | NothingSurvivedError | None:
+def has_too_many(outcome: Outcome) -> bool:
+    """Whether more rows are error rows than `max_error_share` allows."""
+    verdict = outcome.verdict
+    limit = outcome.declaration.settings.max_error_share
+    return verdict.error_count > 0 and verdict.error_count / verdict.rows_in > limit
+
+
+def find_error(
+    outcome: Outcome,
+) -> ValidationAbortError | NothingSurvivedError | TooManyErrorRowsError | None:
     """The reason why the table must not be written; `None` where it may."""
     if not aborts(outcome):
         return None
@@ -94,6 +109,15 @@ def find_error(outcome: Outcome) -> ValidationAbortError | NothingSurvivedError 
     counts = verdict.failed(rules.error_rules)
     if address is not None and not verdict.survivor_count:
         return NothingSurvivedError(name, counts, rows=verdict.rows_in, address=address)
+    if address is not None and has_too_many(outcome):
+        return TooManyErrorRowsError(
+            name,
+            counts,
+            error_rows=verdict.error_count,
+            rows=verdict.rows_in,
+            limit=outcome.declaration.settings.max_error_share,
+            address=address,
+        )
     return ValidationAbortError(
         name,
         counts,
