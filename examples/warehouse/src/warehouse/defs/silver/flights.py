@@ -16,7 +16,7 @@ from warehouse.storage import RawDrops
     # Each cell sets rows aside on its own, some years ago, some today: with a column for each rule, the
     # cells from before and after a new rule could not be read as one table.
     quarantine_layout="list",
-    # The worst cell, JFK in June, loses three rows in a thousand to it. A drop that loses one in a
+    # The worst cell, JFK in December, loses two rows in a thousand to it. A drop that loses one in a
     # hundred is broken, and the last good cell is better.
     max_error_share=0.01,
     partitions_def=MONTH_AND_ORIGIN,

@@ -35,7 +35,6 @@ def weather(context: dg.AssetExecutionContext, drops: RawDrops) -> Iterator[dd.w
         frame,
         asset=context.asset_key,
         quarantine_writer=dd.wiring.delegating_writer(context),
-        max_error_share=0.01,
     )
     yield check_hours(frame)
 
