@@ -6,10 +6,12 @@ from dagster_dataframely._assets.collection_asset import collection_asset
 from dagster_dataframely._assets.dagster_types import dagster_type
 from dagster_dataframely._checks.collection_checks import build_collection_checks
 from dagster_dataframely._checks.rule_checks import build_rule_checks
+from dagster_dataframely._quarantine.read import unpivot_quarantine
 from dagster_dataframely._quarantine.spec import build_quarantine_spec, build_quarantine_specs
 from dagster_dataframely._schema.cast import strict_cast
 from dagster_dataframely._schema.severity import rule, severity
 from dagster_dataframely._settings import Granularity, MultiColumnRules
+from dagster_dataframely._triage.quarantines import read_quarantine
 
 __all__ = [
     "Granularity",
@@ -24,9 +26,11 @@ __all__ = [
     "data",
     "dy_asset",
     "errors",
+    "read_quarantine",
     "rule",
     "severity",
     "strict_cast",
     "testing",
+    "unpivot_quarantine",
     "wiring",
 ]

@@ -1,33 +1,50 @@
-"""`python -m dagster_dataframely infer FILE` prints a schema for the table that a file holds."""
+"""`python -m dagster_dataframely`: `infer` a schema from a file, look at a `quarantine`."""
 
 import argparse
 import keyword
 import re
+import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
+
+import dagster as dg
 
 from dagster_dataframely._infer.facts import infer
 from dagster_dataframely._infer.files import Options, open_table, reading
 from dagster_dataframely._infer.source import write_module
+from dagster_dataframely._triage.command import (
+    Selection,
+    export_rows,
+    list_quarantines,
+    show_rows,
+)
+from dagster_dataframely._triage.quarantines import choose_quarantine, find_quarantines
+from dagster_dataframely._upstream.locations import (
+    QuarantineLoader,
+    find_instance,
+    load_code_location,
+)
 from dagster_dataframely.errors import DagsterDataframelyError
 
 _SECONDS_BETWEEN_LINES = 2.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code is 1 for a file that cannot be read, 2 for wrong arguments."""
+    """Run the command; the exit code is 1 where it cannot be done, 2 for wrong arguments."""
     parsed = _build_parser().parse_args(arguments)
     try:
-        source = _infer(parsed)
+        text: str = parsed.run(parsed)
     except DagsterDataframelyError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
     # Python source is UTF-8, whatever the terminal's encoding is.
-    sys.stdout.buffer.write(source.encode())
+    sys.stdout.buffer.write(text.encode())
     return 0
 
 
@@ -46,7 +63,59 @@ def _build_parser() -> argparse.ArgumentParser:
         "--separator", type=_separator, help="of a CSV file (default: a comma; in .tsv files a tab)"
     )
     add("--null", action="append", default=[], help="text that is null in a CSV file; repeatable")
+    command.set_defaults(run=_infer)
+    _add_quarantine(commands)
     return parser
+
+
+def _add_quarantine(commands: Any) -> None:
+    about = "look at the error rows of a code location"
+    group = commands.add_parser("quarantine", help=about, description=f"{about.capitalize()}.")
+    actions = group.add_subparsers(required=True, metavar="ACTION")
+
+    def action(name: str, about: str) -> argparse.ArgumentParser:
+        parser: argparse.ArgumentParser = actions.add_parser(
+            name, help=about, description=f"{about.capitalize()}."
+        )
+        parser.set_defaults(run=_look_at_quarantines, action=name)
+        where = parser.add_mutually_exclusive_group(required=True)
+        where.add_argument("-m", "--module-name", metavar="MODULE", help="has the definitions")
+        where.add_argument("-f", "--python-file", metavar="FILE", help="has the definitions")
+        return parser
+
+    action("list", "count error rows by quarantine and rule, the worst first")
+    show = action("show", "print error rows with the rules they fail")
+    export = action("export", "write error rows to a file")
+    for parser in (show, export):
+        parser.add_argument("name", metavar="NAME", help="the key of the table or its quarantine")
+        parser.add_argument("--partition", help="only this partition (default: all)")
+        parser.add_argument("--rule", help="only rows that fail this rule: `amount|min`")
+        parser.add_argument(
+            "--show-redacted", action="store_true", help="do not leave out redacted values"
+        )
+    show.add_argument("--limit", type=_count, default=20, help="rows to print (default: 20)")
+    export.add_argument("--to", type=Path, required=True, help="a new .csv or .parquet file")
+
+
+def _look_at_quarantines(parsed: argparse.Namespace) -> str:
+    progress = _progress()
+    with ExitStack() as stack:
+        loader = QuarantineLoader(stack.enter_context(find_instance()))
+        stack.callback(loader.close)
+        location = load_code_location(module=parsed.module_name, file=parsed.python_file)
+        quarantines = find_quarantines(location, loader)
+        if parsed.action == "list":
+            return _lines(list_quarantines(quarantines.values(), progress))
+        quarantine = choose_quarantine(quarantines, dg.AssetKey.from_user_string(parsed.name))
+        selection = Selection(quarantine, parsed.partition, parsed.rule, parsed.show_redacted)
+        if parsed.action == "export":
+            return _lines([export_rows(selection, parsed.to, progress)])
+        width = shutil.get_terminal_size().columns
+        return _lines(show_rows(selection, parsed.limit, width, progress))
+
+
+def _lines(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _infer(parsed: argparse.Namespace) -> str:

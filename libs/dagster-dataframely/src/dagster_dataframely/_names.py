@@ -70,6 +70,9 @@ QUARANTINE_SUFFIX = "_quarantine"
 FAILED_RULES = "dy_failed_rules"
 RUN_ID = "dy_run_id"
 WRITTEN_AT = "dy_written_at"
+PARTITION = "dy_partition"
+REDACTED = "dy_redacted"
+"""A tag of a quarantine's column whose values must not be shown."""
 
 
 def rule_check_name(rule: str) -> str:

@@ -21,6 +21,7 @@ __all__ = [
     "ColumnMismatch",
     "ColumnSchemaError",
     "DagsterDataframelyError",
+    "ExportError",
     "InvalidArgumentError",
     "InvalidCollectionError",
     "InvalidColumnError",
@@ -45,6 +46,7 @@ __all__ = [
     "StoredTableError",
     "StrictCastError",
     "TooManyErrorRowsError",
+    "UnknownQuarantineError",
     "UnreadableFileError",
     "UnstorableColumn",
     "ValidationAbortError",
@@ -589,6 +591,25 @@ class QuarantineKeyCollisionError(_RunError):
         )
         self.asset = asset
         self.quarantine_key = quarantine_key
+
+
+class ExportError(DagsterDataframelyError):
+    """A file that `python -m dagster_dataframely quarantine export` does not write."""
+
+    def __init__(self, file: str, reason: str) -> None:
+        super().__init__(f"Nothing is exported to {_end_of(file)}: {_short(reason, _MAX_TEXT)}.")
+        self.file = file
+        self.reason = reason
+
+
+class UnknownQuarantineError(DagsterDataframelyError):
+    """No asset of the code location sets error rows aside under this name."""
+
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        there_are = _list("; there are ", [_code(key) for key in known], ".") if known else "."
+        super().__init__(f"There is no quarantine {_code(name)} in the code location{there_are}")
+        self.name = name
+        self.known = tuple(known)
 
 
 class UnreadableFileError(DagsterDataframelyError):

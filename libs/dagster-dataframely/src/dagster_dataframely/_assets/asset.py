@@ -25,7 +25,7 @@ from dagster_dataframely._run.context import prepare_members
 from dagster_dataframely._run.exits import take_exit
 from dagster_dataframely._run.return_value import unpack_table
 from dagster_dataframely._schema.code_version import derive_code_version
-from dagster_dataframely._schema.declaration import Declaration
+from dagster_dataframely._schema.declaration import Declaration, Declared
 from dagster_dataframely._schema.read import read_declared
 from dagster_dataframely._schema.severity import Severity
 from dagster_dataframely._settings import SETTINGS, Granularity, MultiColumnRules, reject_unknown
@@ -199,6 +199,7 @@ def asset(  # noqa: PLR0913 - Every parameter is listed here, for readers and ed
 
     def decorate(function: Function) -> dg.AssetsDefinition:
         declaration = Declaration(_asset_key(function, given), rules, settings)
+        declared = Declared({_OUTPUT: declaration}, has_quarantine)
         partitions_def = given.get("partitions_def")
         prepare = _prepare(declaration, partitions_def, quarantine=has_quarantine)
         definition: dg.AssetsDefinition = dg.asset(
@@ -218,7 +219,7 @@ def asset(  # noqa: PLR0913 - Every parameter is listed here, for readers and ed
                 "dagster_type": output_type(function),
                 "check_specs": build_check_specs(declaration, partitions_def),
             }
-        )(build_compute(function, prepare, needs_context=has_quarantine, redact=rules.redacted))
+        )(build_compute(function, prepare, declared, redact=rules.redacted))
         return definition
 
     return decorate

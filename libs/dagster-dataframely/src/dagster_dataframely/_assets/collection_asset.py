@@ -21,7 +21,7 @@ from dagster_dataframely._schema.collection import (
     read_members,
     reject_unknown_members,
 )
-from dagster_dataframely._schema.declaration import Declaration
+from dagster_dataframely._schema.declaration import Declaration, Declared
 from dagster_dataframely._schema.read import reject_unknown_columns
 from dagster_dataframely._schema.severity import Severity
 from dagster_dataframely._settings import SETTINGS, SettingArguments, Settings, reject_unknown
@@ -177,10 +177,11 @@ def collection_asset(
 
     def decorate(function: Function) -> dg.AssetsDefinition:
         name = arguments.get("name") or function.__name__
-        declarations = {member: declared.declaration for member, declared in members.items()}
+        declarations = {name_: member.declaration for name_, member in members.items()}
         prepare = _prepare(name, rules, declarations, partitions_def, quarantine=has_quarantine)
         redact = frozenset().union(*(schema.redacted for schema in schemas.values()))
-        compute = build_compute(function, prepare, needs_context=has_quarantine, redact=redact)
+        declared = Declared(declarations, has_quarantine)
+        compute = build_compute(function, prepare, declared, redact=redact)
         definition: dg.AssetsDefinition = dg.multi_asset(
             **{
                 **given,

@@ -21,6 +21,7 @@ from dagster_dataframely._upstream.storages import (
     predicate_columns,
     replaces_tables,
     storage_of,
+    storage_of_manager,
 )
 from dagster_dataframely.errors import StoredColumn
 
@@ -39,14 +40,14 @@ _OTHER_PARTITIONS = "dagster-deltalake would replace the other partitions too"
 """It builds no predicate for columns of other dtypes (0.29)."""
 
 
-def is_not_there(bound: BoundManager, error: BaseException) -> bool:
+def is_not_there(manager: object, error: BaseException) -> bool:
     """Whether an error of an IO manager means that nothing is stored.
 
     A table of Delta Lake or Iceberg is there without its files, but broken. A manager that cannot load
     at all says nothing.
     """
     names = {kind.__name__ for kind in type(error).__mro__}
-    if storage_of(bound) in ("Delta Lake", "Iceberg"):
+    if storage_of_manager(manager) in ("Delta Lake", "Iceberg"):
         names -= {"FileNotFoundError"}
     return bool(names & _NOT_THERE) or isinstance(error, NotImplementedError)
 
@@ -154,7 +155,7 @@ def _look_at_loaded(
     try:
         schemas = [frame.collect_schema() for frame in frames_of(bound.load()[0])]
     except Exception as error:
-        if not is_not_there(bound, error):
+        if not is_not_there(bound.manager, error):
             # The run may be about to repair it.
             warn(f"{bound.name} cannot load what is stored, so it is not compared: {error}")
         return None
@@ -215,7 +216,7 @@ def _look_at_loaded_quarantine(
         loaded, identified = bound.load()
         schemas = [frame.collect_schema() for frame in frames_of(loaded)]
     except Exception as error:
-        if not is_not_there(bound, error):
+        if not is_not_there(bound.manager, error):
             raise
         _reject_same_error(error, table)
         return None

@@ -1,6 +1,7 @@
 """Describe the quarantine as an asset of the graph."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -10,12 +11,14 @@ import dataframely as dy
 from dagster_dataframely import _names
 from dagster_dataframely._names import INVALID, VALID, CoercibleToAssetKey
 from dagster_dataframely._schema.collection import read_members, with_filters
+from dagster_dataframely._schema.declaration import read_declarations
 from dagster_dataframely._schema.read import read_schema
 from dagster_dataframely._schema.rules import SchemaRules
 from dagster_dataframely._schema.table_schema import column_tags
 from dagster_dataframely._schema.words import describe_dtype
 from dagster_dataframely._settings import QuarantineLayout, Settings
 from dagster_dataframely._text import printable
+from dagster_dataframely.errors import InvalidArgumentError
 
 
 def build_quarantine_specs(
@@ -29,6 +32,9 @@ def build_quarantine_specs(
 
     Returns:
         A spec for each member, in the collection's order.
+
+    Raises:
+        InvalidArgumentError: The assets set no error rows aside.
 
     Example:
         ```python
@@ -64,7 +70,8 @@ def build_quarantine_specs(
         #> ['paid_quarantine', 'sent_quarantine']
         ```
     """
-    rules, schemas = read_members(collection, {}, ())
+    redacted = _redacted(asset)
+    rules, schemas = read_members(collection, {}, redacted)
     return [
         quarantine_beside(
             with_filters(rules, name, schema),
@@ -91,8 +98,8 @@ def build_quarantine_spec(
 
     Args:
         schema: The schema the asset is declared with.
-        asset: The asset's definition, whose partitions, group, IO manager and storage metadata come
-            along, or its key.
+        asset: The asset's definition, whose partitions, owners, tags, kinds, group, IO manager and
+            storage metadata come along, or its key.
         partitions_def: The asset's partitions, where `asset` is a key. `None` means unpartitioned.
         quarantine_layout: The asset's setting of that name, where `asset` is a key. `None` means the
             environment's, or the default.
@@ -102,6 +109,7 @@ def build_quarantine_spec(
 
     Raises:
         DagsterInvariantViolationError: `partitions_def` is given beside a definition.
+        InvalidArgumentError: The definition sets no error rows aside.
         InvalidSettingError: `quarantine_layout` is neither `"columns"` nor `"list"`.
 
     Example:
@@ -125,14 +133,27 @@ def build_quarantine_spec(
         defs = dg.Definitions(assets=[orders, dd.build_quarantine_spec(Orders, orders)])
         ```
     """
-    rules = read_schema(schema)
     layout = Settings.resolve({"quarantine_layout": quarantine_layout}).quarantine_layout
+    rules = read_schema(schema)
     if not isinstance(asset, dg.AssetsDefinition):
         return _describe(rules, dg.AssetKey.from_coercible(asset), layout, partitions_def)
     if partitions_def is not None:
         message = "`partitions_def` goes with a key; a definition brings its own partitions."
         raise dg.DagsterInvariantViolationError(message)
+    rules = replace(rules, redacted=rules.redacted | _redacted(asset))
     return quarantine_beside(rules, asset, asset.key, layout)
+
+
+def _redacted(definition: dg.AssetsDefinition) -> frozenset[str]:
+    """The columns that a definition redacts; one of this library has to set error rows aside."""
+    declared = read_declarations(definition)
+    if declared is None:
+        return frozenset()
+    if not declared.has_quarantine:
+        names = ", ".join(f"`{key.to_user_string()}`" for key in sorted(definition.keys))
+        reason = f"{names} sets no error row aside. Declare it with `quarantine=True`."
+        raise InvalidArgumentError("asset", reason)
+    return frozenset().union(*(d.rules.redacted for d in declared.declarations.values()))
 
 
 def quarantine_beside(
@@ -156,6 +177,8 @@ def quarantine_beside(
             ),
         },
         group_name=asset_spec.group_name,
+        owners=asset_spec.owners,
+        tags=asset_spec.tags,  # Kinds are among them.
     )
 
 
@@ -197,7 +220,10 @@ def _quarantine_table_schema(rules: SchemaRules, layout: QuarantineLayout) -> dg
             name,
             type=describe_dtype(column),
             description=column.description,
-            tags=column_tags(column.metadata),
+            tags={
+                **column_tags(column.metadata),
+                **({_names.REDACTED: "true"} if name in rules.redacted else {}),
+            },
         )
         for name, column in rules.columns.items()
     ]
@@ -206,7 +232,12 @@ def _quarantine_table_schema(rules: SchemaRules, layout: QuarantineLayout) -> dg
             [
                 *columns,
                 *(
-                    dg.TableColumn(rule.check_name, type="String", description=rule.description)
+                    dg.TableColumn(
+                        rule.check_name,
+                        type="String",
+                        description=rule.description,
+                        tags={_names.RULE: rule.name, _names.SEVERITY: rule.severity},
+                    )
                     for rule in rules.rules
                 ),
             ]

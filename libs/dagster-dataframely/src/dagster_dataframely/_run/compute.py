@@ -9,6 +9,7 @@ import dagster as dg
 
 from dagster_dataframely._run.events import AssetYield
 from dagster_dataframely._schema.cast import redacting
+from dagster_dataframely._schema.declaration import Declared, declare_in
 from dagster_dataframely._upstream.steps import current_step, get_type_hints, has_context
 
 Function = Callable[..., Any]
@@ -22,14 +23,14 @@ Prepare = Callable[[dg.AssetExecutionContext | None, Any], TurnIntoEvents]
 
 
 def build_compute(
-    function: Function, prepare: Prepare, *, needs_context: bool, redact: frozenset[str]
+    function: Function, prepare: Prepare, declared: Declared, *, redact: frozenset[str]
 ) -> Function:
     """The user's function, then the events that follow from what it returns.
 
-    Where it is needed and the function does not take it, a leading `context` is added. Casts in the
+    A quarantine needs a leading `context`, which is added where the function takes none. Casts in the
     function show no value of the columns in `redact`.
     """
-    adds_context = needs_context and not has_context(function)
+    adds_context = declared.has_quarantine and not has_context(function)
     takes_context = adds_context or has_context(function)
 
     def begin(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], TurnIntoEvents]:
@@ -58,6 +59,7 @@ def build_compute(
             yield from events(returned)
 
         compute = compute_sync
+    declare_in(compute, declared)
     # What is returned decides, not the annotation, and Dagster would read it on a coroutine.
     compute.__annotations__ = {k: v for k, v in compute.__annotations__.items() if k != "return"}
     if adds_context:

@@ -43,7 +43,12 @@ def written_by(bound: BoundManager) -> Literal["DuckDB", "Delta Lake", "Parquet"
 
 def storage_of(bound: BoundManager) -> Storage:
     """What kind of storage the manager writes to, as far as its class tells."""
-    manager = written_to(bound.manager)
+    return storage_of_manager(bound.manager)
+
+
+def storage_of_manager(manager: object) -> Storage:
+    """What kind of storage a manager writes to, as far as its class tells."""
+    manager = written_to(manager)
     if isinstance(manager, DbIOManager):
         clients = {kind.__name__ for kind in type(manager._db_client).__mro__}
         return next((kind for name, kind in _CLIENTS.items() if name in clients), "a database")
