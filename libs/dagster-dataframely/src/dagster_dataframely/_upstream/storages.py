@@ -63,6 +63,19 @@ def sinks_lazy_frames(bound: BoundManager) -> bool:
     return _is_kind(manager, "BasePolarsUPathIOManager")
 
 
+def sink_options(bound: BoundManager) -> Mapping[str, Any] | None:
+    """What the Parquet manager of dagster-polars asks of `sink_parquet` (0.27.12); none of others."""
+    if not bound.is_lazy or not _is_kind(written_to(bound.manager), "PolarsParquetIOManager"):
+        return None
+    said = bound.output.definition_metadata or {}
+    return {
+        "compression": said.get("compression", "zstd"),
+        "compression_level": said.get("compression_level"),
+        "statistics": said.get("statistics", False),
+        "row_group_size": said.get("row_group_size"),
+    }
+
+
 def replaces_tables(bound: BoundManager) -> bool:
     """Whether the manager replaces what is stored as a whole, columns included."""
     manager = written_to(bound.manager)
