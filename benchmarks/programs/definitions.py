@@ -1,5 +1,6 @@
 """Definition time: many assets, each with many rules, as a code location loads them."""
 
+import gc
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -62,4 +63,5 @@ def _load(define: Callable[[int], dg.AssetsDefinition], assets: int) -> Run:
         checks = sum(len(list(definition.check_specs)) for definition in definitions)
         return {"decorator_seconds": decorated, "checks": checks}
 
+    gc.collect()  # Both sides begin with no garbage: a collection of all objects takes 0.1 s.
     return run
