@@ -42,5 +42,5 @@ def _arguments(column: dy.Column) -> dict[str, Any]:
     return {
         name: value
         for name, value in vars(column).items()
-        if not (name.startswith("_") or name == "description" or value is None or value is False)
+        if not (value is None or value is False or name.startswith("_") or name == "description")
     }

@@ -18,7 +18,7 @@ from dagster_dataframely.errors import ColumnMismatch, InvalidRuleError
 PRIMARY_KEY = "primary_key"
 
 
-@dataclass
+@dataclass(slots=True)
 class Rule:
     """One rule of a schema. Nothing changes it; to make a frozen one would take three times as long."""
 
