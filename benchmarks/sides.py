@@ -152,6 +152,13 @@ SIDES = [
     Side("fan-in", "library-fan-in", "this library", "fan_in:library"),
     Side("definition", "plain-definition", "`@dg.asset` with as many checks", "definitions:plain"),
     Side("definition", "library-definition", "this library", "definitions:library"),
+    Side(
+        "definition",
+        "shared-definition",
+        "this library, 10 assets for each schema",
+        "definitions:library",
+        {"schemas": 20},
+    ),
     *_small("ephemeral"),
     *_small("sqlite"),
     *_wide(),

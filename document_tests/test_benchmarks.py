@@ -103,6 +103,7 @@ def test_sides_are_chosen_by_name_and_by_group() -> None:
         "plain-lazy",
         "plain-definition",
         "library-definition",
+        "shared-definition",
     ]
     assert choose([]) == SIDES
     with pytest.raises(SystemExit, match="No such side: slow"):

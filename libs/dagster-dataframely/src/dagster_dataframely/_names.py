@@ -70,6 +70,10 @@ RUN_ID = "dy_run_id"
 WRITTEN_AT = "dy_written_at"
 
 
+_FORBIDDEN = re.compile(r"[^A-Za-z0-9_]")
+"""What Dagster does not allow in a check name (1.13)."""
+
+
 def rule_check_name(rule: str) -> str:
     """`amount|min` gives `dy_rule__amount__min`."""
     return f"dy_rule__{_identifier(rule.replace('|', '__'))}"
@@ -102,5 +106,4 @@ def quarantine_key(asset_key: dg.AssetKey) -> dg.AssetKey:
 
 
 def _identifier(text: str) -> str:
-    """Dagster allows ASCII letters, digits and `_` in a check name (1.13)."""
-    return re.sub(r"[^A-Za-z0-9_]", "_", text)
+    return _FORBIDDEN.sub("_", text)

@@ -127,7 +127,7 @@ def duckdb_table(bound: BoundManager) -> Iterator[tuple[Any, str, str]]:
 
 
 def delta_dtypes(bound: BoundManager) -> Iterator[tuple[str, Mapping[str, pl.DataType]]]:
-    """The Delta tables that are there already: where, and their columns."""
+    """Yield the address and the columns of each Delta table that exists."""
     manager: Any = written_to(bound.manager)
     deltalake = importlib.import_module("deltalake")
     tables: list[tuple[str, Any]]
@@ -156,7 +156,7 @@ def predicate_columns(bound: BoundManager) -> list[str]:
 
 
 def iceberg_dtypes(bound: BoundManager) -> Iterator[tuple[str, Mapping[str, pl.DataType]]]:
-    """The Iceberg table, where it is there already: its name and its columns."""
+    """Yield the name and the columns of the Iceberg table, if it exists."""
     manager: Any = written_to(bound.manager)
     exceptions = importlib.import_module("pyiceberg.exceptions")
     table_slice = _table_slice(manager, bound.output)
