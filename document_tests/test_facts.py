@@ -203,12 +203,12 @@ def test_the_list_of_check_metadata_says_what_is_on_which_check() -> None:
     (_, collapsed) = dd.wiring.evaluate(
         OrdersSchema, wide, asset="orders", check_granularity="schema"
     )
-    one = {key for key, where in listed.items() if where == "a check of one rule"}
+    one = {k for k, where in listed.items() if where in ("a check of one rule", "every check")}
     assert one == single["dy_rule__gift__nullability"] - {"dy_failed_sample"}
     unique = {key for key, where in listed.items() if "uniqueness rule" in where}
     assert single["dy_rule__primary_key"] == one | unique | {"dy_failed_sample"}
-    assert single["dy_schema__columns"] == {"dy_extra_columns"}
-    assert set(collapsed.metadata or {}) == {"dy_rules", "dy_failed_sample"}
+    assert single["dy_schema__columns"] == {"dy_severity", "dy_extra_columns"}
+    assert set(collapsed.metadata or {}) == {"dy_rules", "dy_severity", "dy_failed_sample"}
 
 
 def test_the_site_says_how_many_checks_are_many() -> None:
@@ -218,7 +218,7 @@ def test_the_site_says_how_many_checks_are_many() -> None:
     assert f"Above {_checks.MANY_CHECKS}, a `ManyChecksWarning`" in page
 
 
-# The six exits.
+# The seven exits.
 
 
 class Orders(dy.Schema):
@@ -234,14 +234,18 @@ OUTCOME = ("table", "quarantine", "checks", "run")
 
 WARNS = pl.DataFrame({"id": [1], "note": ["long"]})
 SOME = pl.DataFrame({"id": [1, -1], "note": [None, None]}, schema=WARNS.schema)
+MANY = pl.concat([SOME, SOME.tail(1)])
+"""Two of three rows are error rows."""
 EXITS = [
     (WARNS.drop("note"), True),
     (WARNS, True),
     (SOME, False),
     (SOME, True),
     (SOME.tail(1), True),
+    (MANY, True),
     (None, True),
 ]
+LIMIT = 0.5
 
 
 def observe(frame: pl.DataFrame | None, *, quarantine: bool) -> list[str]:
@@ -254,7 +258,9 @@ def observe(frame: pl.DataFrame | None, *, quarantine: bool) -> list[str]:
 
         def load_input(self, context: dg.InputContext) -> None: ...
 
-    orders = dd.asset(Orders, name="orders", quarantine=quarantine)(lambda: frame)
+    orders = dd.asset(Orders, name="orders", quarantine=quarantine, max_error_share=LIMIT)(
+        lambda: frame
+    )
     result = dg.materialize([orders], resources={"io_manager": Recorder()}, raise_on_error=False)
     checks = result.get_asset_check_evaluations()
     failed = {check.check_name: check.severity.name for check in checks if not check.passed}
@@ -313,6 +319,7 @@ class Two(Orders):
         (Two, SOME, False),
         (Two, SOME, True),
         (Two, SOME.tail(1), True),
+        (Two, MANY, True),
         (Two, pl.concat([WARNS, WARNS]), True),
         (Two, pl.concat([SOME, WARNS]), True),
     ],
@@ -330,7 +337,9 @@ def test_the_diagram_of_exits_leads_to_what_a_run_does(
             step[i : i + 3] for step in steps for i in range(0, len(step) - 2, 2)
         )
     }
-    orders = dd.asset(schema, name="orders", quarantine=quarantine)(lambda: frame)
+    orders = dd.asset(schema, name="orders", quarantine=quarantine, max_error_share=LIMIT)(
+        lambda: frame
+    )
     resources = {"io_manager": dg.mem_io_manager}
     result = dg.materialize([orders], resources=resources, raise_on_error=False)
     failed = {e.check_name for e in result.get_asset_check_evaluations() if not e.passed}
@@ -341,6 +350,7 @@ def test_the_diagram_of_exits_leads_to_what_a_run_does(
         "errors": has_errors,
         "quarantine": quarantine,
         "survive": frame is not None and not frame.equals(SOME.tail(1)),
+        "share": frame is not None and frame.equals(MANY),
         "total": "dy_rule__at_least_two" in failed,
         "rest": "dy_rule__at_least_two" in failed,
     }

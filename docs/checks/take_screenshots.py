@@ -50,7 +50,7 @@ SHOTS = [
         "columns",
         "/assets/weather?view=overview",
         (1280, 720),
-        ("wind_gust", "not NaN"),
+        ("wind_gust", "every float"),
         scroll_to="Columns",
     ),
     Shot(

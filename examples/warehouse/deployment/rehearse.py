@@ -93,11 +93,11 @@ def rehearse(executor: str, directory: Path, ports: Mapping[str, int]) -> None:
 
 
 def fill(webserver: Webserver) -> None:
-    """The grid, a run for each cell; its check; a run of several steps; what cells refer to."""
+    """The grid, a run for each cell; a run of several steps; what cells refer to."""
     print(f"flights, {len(CELLS)} cells: ", end="", flush=True)
     ended = webserver.backfill_job("flights_cell", CELLS)
     expect("backfill and runs", ended, ("COMPLETED_SUCCESS", ["SUCCESS"] * len(CELLS)))
-    for job, assets in (("flights_checks", []), ("__ASSET_JOB", SILVER), ("flight_references", [])):
+    for job, assets in (("__ASSET_JOB", SILVER), ("flight_references", [])):
         print(f"{job} {', '.join(assets)}: ", end="", flush=True)
         expect("run", webserver.run(job, assets), "SUCCESS")
 

@@ -112,6 +112,16 @@ def invoke_flights(write_drop: WriteDrop, *differences: dict[str, object]) -> dd
     return dd.testing.invoke(flights, partition_key=CELL, resources={"drops": drops})
 
 
+FEW_ENOUGH: list[dict[str, object]] = [{}] * 100
+"""Flights among which one that is set aside is below the limit of `flights`."""
+
+
+def test_a_drop_with_too_many_error_rows_fails(write_drop: WriteDrop) -> None:
+    with pytest.raises(dd.errors.TooManyErrorRowsError) as raised:
+        invoke_flights(write_drop, {}, {"dep_time": 2400})
+    assert (raised.value.share, raised.value.limit) == (0.5, 0.01)
+
+
 def test_flights_are_read_with_the_schemas_dtypes(write_drop: WriteDrop) -> None:
     result = invoke_flights(write_drop, {}, CANCELLED)
     assert result.table is not None
@@ -125,10 +135,10 @@ def test_a_flight_at_no_clock_time_goes_to_the_quarantine(
     write_drop: WriteDrop, column: str, hhmm: int
 ) -> None:
     hour = {"hour": hhmm // 100, "minute": hhmm % 100} if column == "sched_dep_time" else {}
-    result = invoke_flights(write_drop, {}, {column: hhmm, **hour})
+    result = invoke_flights(write_drop, *FEW_ENOUGH, {column: hhmm, **hour})
     assert result.table is not None
     assert result.quarantine is not None
-    assert result.table["flight"].to_list() == [1]
+    assert result.table.height == len(FEW_ENOUGH)
     assert result.quarantine[column].to_list() == [hhmm]
     (failed,) = result.quarantine["dy_failed_rules"].to_list()
     assert f"{column}|check__clock_time" in failed
@@ -154,9 +164,9 @@ def test_a_foreign_registration_warns_and_stays(write_drop: WriteDrop) -> None:
 def test_a_flight_that_contradicts_itself_goes_to_the_quarantine(
     write_drop: WriteDrop, difference: dict[str, object]
 ) -> None:
-    result = invoke_flights(write_drop, {}, difference)
+    result = invoke_flights(write_drop, *FEW_ENOUGH, difference)
     assert result.quarantine is not None
-    assert result.quarantine["flight"].to_list() == [2]
+    assert result.quarantine["flight"].to_list() == [len(FEW_ENOUGH) + 1]
     assert result.failed == ["dy_schema__rules"]
 
 

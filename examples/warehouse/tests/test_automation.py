@@ -11,20 +11,11 @@ from warehouse.definitions import defs
 from warehouse.defs.automation import last_months_flights, new_flight_drops
 from warehouse.defs.gold.carriers import carrier_months, carrier_ranking, carrier_totals
 from warehouse.defs.gold.route_delays import route_delays
-from warehouse.defs.quality.error_share import MAXIMUM, flights_error_share, weather_error_share
-from warehouse.defs.silver.flights import flights
-from warehouse.defs.silver.weather import weather
 from warehouse.storage import RawDrops
 
 
-def materialized(
-    instance: dg.DagsterInstance, asset: str, partition: str | None = None, error_share: float = 0.0
-) -> None:
-    instance.report_runless_asset_event(
-        dg.AssetMaterialization(
-            asset, partition=partition, metadata={"dataframely/error_share": error_share}
-        )
-    )
+def materialized(instance: dg.DagsterInstance, asset: str, partition: str | None = None) -> None:
+    instance.report_runless_asset_event(dg.AssetMaterialization(asset, partition=partition))
 
 
 @pytest.mark.parametrize(
@@ -107,31 +98,6 @@ def test_totals_follow_the_months() -> None:
         )
     assert after.get_num_requested(carrier_totals.key) == 1
     assert after.get_num_requested(carrier_ranking.key) == 1
-
-
-@pytest.mark.parametrize(("share", "passes"), [(MAXIMUM, True), (MAXIMUM * 1.01, False)])
-def test_error_share_looks_at_the_latest_materialization(share: float, passes: bool) -> None:
-    with dg.DagsterInstance.ephemeral() as instance:
-        for earlier in (0.5, share):
-            materialized(instance, "weather", error_share=earlier)
-        result = weather_error_share(dg.build_asset_check_context(instance=instance))
-    assert isinstance(result, dg.AssetCheckResult)
-    assert (result.passed, result.metadata["largest_share"].value) == (passes, share)
-
-
-def test_error_share_names_the_cells_that_are_above() -> None:
-    with dg.DagsterInstance.ephemeral() as instance:
-        for cell, share in (("2013-01|EWR", 0.002), ("2013-01|JFK", 0.03), ("2013-02|LGA", 0.0)):
-            materialized(instance, "flights", cell, share)
-        result = flights_error_share(dg.build_asset_check_context(instance=instance))
-    assert isinstance(result, dg.AssetCheckResult)
-    assert not result.passed
-    assert result.metadata["above"].value == "2013-01|JFK 3.00%, 2013-01|EWR 0.20%"
-
-
-def test_error_share_belongs_to_both_tables_with_a_quarantine() -> None:
-    keys = flights_error_share.check_keys | weather_error_share.check_keys
-    assert keys == {dg.AssetCheckKey(each.key, "error_share") for each in (flights, weather)}
 
 
 def test_route_delays_turn_stale_when_a_month_brings_no_flights() -> None:

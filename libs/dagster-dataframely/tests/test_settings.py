@@ -28,6 +28,7 @@ VALUES: dict[str, tuple[object, str, object]] = {
     "quarantine_io_manager_key": ("restricted", "bucket", "bucket"),
     "quarantine_events": (True, "False", False),
     "unstorable": ("refuse", "warn", "warn"),
+    "max_error_share": (0.5, "0.01", 0.01),
 }
 """For each setting an argument, a text for the environment, and what the text means."""
 
@@ -44,6 +45,7 @@ WRONG: dict[str, list[tuple[object, str]]] = {
     "quarantine_io_manager_key": [("no key", ""), (1, "a-b")],
     "quarantine_events": [("yes", "on")],
     "unstorable": [("ignore", "WARN")],
+    "max_error_share": [(1.01, "1%"), (-0.1, "nan"), ("0.1", "2"), (True, "")],
     "temp_dir": [("", ""), ("/no/such/folder", "/no/such/folder"), (1, " ")],
 }
 """For each setting, arguments and texts that are not allowed."""
@@ -65,6 +67,7 @@ def test_defaults() -> None:
         temp_dir=None,
         engine=Engine.AUTO,
         quarantine_layout=QuarantineLayout.COLUMNS,
+        max_error_share=1.0,
     )
 
 

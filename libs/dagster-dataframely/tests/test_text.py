@@ -82,9 +82,11 @@ def test_no_name_fakes_a_line_of_the_log() -> None:
             partition_key=PARTITION,
         )
         entries = instance.all_logs(run.run_id)
-    lines = [entry.user_message for entry in entries if not entry.is_dagster_event]
+    messages = [entry.user_message for entry in entries if not entry.is_dagster_event]
+    lines = [line for message in messages for line in message.split("\n")]
     assert run.success
     assert all(map(str.isprintable, lines))
+    assert r"  a\nb\x1b[2J\u202ec|min (error): 2 rows" in lines
     assert r"Error rows written to odd_quarantine (partition north\x1b[2J): 2." in lines
 
 

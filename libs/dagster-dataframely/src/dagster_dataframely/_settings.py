@@ -80,6 +80,7 @@ class SettingArguments(TypedDict, total=False):
     quarantine_io_manager_key: str | None
     quarantine_events: bool | None
     unstorable: Literal["refuse", "warn"] | None
+    max_error_share: float | None
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,7 @@ class Settings:
     quarantine_io_manager_key: str | None = None
     quarantine_events: bool = False
     unstorable: Unstorable = Unstorable.REFUSE
+    max_error_share: float = 1.0
 
     @classmethod
     def resolve(cls, arguments: Mapping[str, Any]) -> "Settings":
@@ -190,6 +192,19 @@ def _count_from_text(text: str) -> int | str:
     return int(text) if text.isascii() and text.isdecimal() else text
 
 
+def _parse_share(value: object) -> float:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1:
+        return float(value)
+    raise ValueError
+
+
+def _share_from_text(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def _parse_names(value: object) -> frozenset[str]:
     # A text is a collection too, of its characters.
     names = value if isinstance(value, Collection) and not isinstance(value, (str, bytes)) else [""]
@@ -237,4 +252,5 @@ SETTINGS: Mapping[str, _Setting] = {
     "quarantine_io_manager_key": _Setting(_parse_key, "the key of a resource"),
     "quarantine_events": _FLAG,
     "unstorable": _Setting(Unstorable, "`refuse` or `warn`"),
+    "max_error_share": _Setting(_parse_share, "a number from 0 to 1", _share_from_text),
 }

@@ -8,6 +8,16 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def share(part: int, whole: int) -> str:
+    """A share in percent: only none is 0 %, and only all are 100 %."""
+    if not part:
+        return "0%"
+    portion = part / whole
+    if portion < 0.001:
+        return "< 0.1%"
+    return "> 99.9%" if 0.9995 <= portion < 1 else f"{portion:.1%}"
+
+
 def cut(text: str, length: int) -> str:
     """The beginning of a text, in at most `length` characters."""
     return text if len(text) <= length else f"{text[: length - 1]}…"

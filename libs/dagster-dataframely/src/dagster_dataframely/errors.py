@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import dagster as dg
 
-from dagster_dataframely._text import count, cut, cut_start, list_within, printable
+from dagster_dataframely._text import count, cut, cut_start, list_within, printable, share
 
 __all__ = [
     "AssetReadError",
@@ -44,6 +44,7 @@ __all__ = [
     "StoredColumn",
     "StoredTableError",
     "StrictCastError",
+    "TooManyErrorRowsError",
     "UnreadableFileError",
     "UnstorableColumn",
     "ValidationAbortError",
@@ -371,6 +372,37 @@ class NothingSurvivedError(_RunError):
         self.rules = tuple(counts)
         self.counts = dict(counts)
         self.rows = rows
+        self.address = address
+
+
+class TooManyErrorRowsError(_RunError):
+    """More rows are error rows than `max_error_share` allows: set aside, and the last table stays."""
+
+    def __init__(
+        self,
+        asset: str,
+        counts: Mapping[str, int],
+        *,
+        error_rows: int,
+        rows: int,
+        limit: float,
+        address: str,
+    ) -> None:
+        head = f"{count(error_rows, 'error row')} of {rows:,} ({share(error_rows, rows)})"
+        super().__init__(
+            _list(
+                f"Asset {_code(asset)}: {head}, above `max_error_share={limit:g}`: ",
+                _counts(counts),
+                f". The last table stays. The rows: {_end_of(address)}",
+            )
+        )
+        self.asset = asset
+        self.rules = tuple(counts)
+        self.counts = dict(counts)
+        self.error_rows = error_rows
+        self.rows = rows
+        self.share = error_rows / rows
+        self.limit = limit
         self.address = address
 
 

@@ -258,7 +258,7 @@ def process(
     severities: Mapping[str, Severity] | None = None,
     **settings: Unpack[SettingArguments],
 ) -> Iterator[AssetYield]:
-    """What `dd.asset` does with what its function returns: the events of one of the six exits.
+    """What `dd.asset` does with what its function returns: the events of one of the seven exits.
 
     Yields the `MaterializeResult` with the surviving rows, where there are any to write, and one
     result for each check of `check_specs`. Where the run must not go on, the error comes last.
@@ -279,6 +279,7 @@ def process(
         ColumnSchemaError: A declared column is missing or has another dtype.
         ValidationAbortError: Rows fail error rules and there is no writer.
         NothingSurvivedError: Every row failed an error rule.
+        TooManyErrorRowsError: More rows are error rows than `max_error_share` allows.
         ReturnValueError: `returned` is none of the things above.
 
     Example:

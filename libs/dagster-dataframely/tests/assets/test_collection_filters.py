@@ -106,6 +106,18 @@ def test_rules_and_filters_are_evaluated_again_until_nothing_fails(engine: str) 
     assert [record.data["id"] for record in sample.records] == [1]
 
 
+def test_one_member_with_too_many_error_rows_keeps_all_from_being_written(store: Store) -> None:
+    shop = declare(
+        Shop, DIRTY, quarantine=True, max_error_share=0.45
+    )  # 2 of 4 orders, 2 of 5 lines.
+    result = store.materialize(shop)
+    assert not result.success
+    assert store.files.files == ["lines_quarantine.parquet", "orders_quarantine.parquet"]
+    assert "Asset orders: 2 error rows of 4 (50.0%)" in str(
+        [event.step_failure_data.error for event in result.get_step_failure_events()]
+    ).replace("`", "")
+
+
 class Crowd(dy.Schema):
     """Its rule is about all rows."""
 

@@ -98,12 +98,14 @@ def test_metadata_of_a_check_for_one_rule() -> None:
         "dy_rule": "amount|min",
         "dy_rule__expr": '[(col("amount")) >= (dyn int: 0)]',
         "dy_failed_count": 1,
+        "dy_severity": "error",
         "dy_failed_sample": [{"id": 3, "amount": -1, "note": None}],
     }
     assert metadata_of("dy_rule__primary_key") == {
         "dy_rule": "primary_key",
         "dy_rule__expr": describe_expression(pl.struct("id").is_unique()),
         "dy_failed_count": 2,
+        "dy_severity": "error",
         "dy_failed_sample": [{"id": 3, "amount": -1, "note": None}],
         "dy_duplicated_keys": 1,
         "dy_duplicated_sample": [{"id": 3, "dy_rows": 2}],
@@ -113,6 +115,7 @@ def test_metadata_of_a_check_for_one_rule() -> None:
         "dy_rule": "small",
         "dy_rule__expr": '[(col("amount")) < (dyn int: 100)]',
         "dy_failed_count": 0,
+        "dy_severity": "error",
     }
 
 
@@ -132,6 +135,7 @@ def test_metadata_of_a_check_for_several_rules() -> None:
                 "severity": "warn",
             },
         ],
+        "dy_severity": "error",
         "dy_failed_sample": [
             {"dy_rule": "amount|min", "id": 3, "amount": -1, "note": None},
             {"dy_rule": "amount|max", "id": 2, "amount": 11, "note": "a"},

@@ -72,7 +72,11 @@ def test_each_filter_is_a_check_of_each_member_it_applies_to(store: Store, *, ea
     passed, severity, metadata = store.found(result, asset="lines")["dy_filter__has_lines"]
     sample = metadata.pop("dy_failed_sample")
     assert (passed, severity) == (False, "ERROR")
-    assert metadata == {"dy_filter": "has_lines", "dy_failed_count": 2}
+    assert metadata == {
+        "dy_filter": "has_lines",
+        "dy_failed_count": 2,
+        "dy_severity": "error",
+    }
     assert [record.data for record in sample.records] == [
         {"id": 9, "line": 1, "amount": 4},
         {"id": None, "line": 1, "amount": 5},
@@ -84,7 +88,11 @@ def test_a_passing_check_counts_no_row_and_has_no_sample(store: Store) -> None:
     checks = dd.build_collection_checks(Shop, members=members)
     result = store.materialize(*members.values(), checks)
     assert store.found(result, asset="orders") == {
-        f"dy_filter__{name}": (True, "ERROR", {"dy_filter": name, "dy_failed_count": 0})
+        f"dy_filter__{name}": (
+            True,
+            "ERROR",
+            {"dy_filter": name, "dy_failed_count": 0, "dy_severity": "error"},
+        )
         for name in ("has_lines", "city_is_known")
     }
 

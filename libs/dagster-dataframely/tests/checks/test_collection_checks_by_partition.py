@@ -61,7 +61,12 @@ def test_a_run_without_a_partition_checks_each(store: Store) -> None:
     assert store.found(result, asset="orders")["dy_filter__has_lines"] == (
         False,
         "ERROR",
-        {"dy_partitions": 3, "dy_failed_partitions": 2, "dy_failed_count": 2},
+        {
+            "dy_partitions": 3,
+            "dy_failed_partitions": 2,
+            "dy_failed_count": 2,
+            "dy_severity": "error",
+        },
     )
     assert store.statuses("lines", "dy_filter__has_lines") == {
         None: "FAILED",

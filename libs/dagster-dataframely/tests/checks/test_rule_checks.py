@@ -57,7 +57,7 @@ def test_a_check_runs_without_the_others(store: Store) -> None:
     sample = metadata["dy_failed_sample"].records[0].data
     assert sample == {"id": 4, "city": "london"}  # The column of the rule, and the key.
     assert store.found(store.check(checks, trips, only="dy_schema__columns")) == {
-        "dy_schema__columns": (True, "ERROR", {})
+        "dy_schema__columns": (True, "ERROR", {"dy_severity": "error"})
     }
 
 

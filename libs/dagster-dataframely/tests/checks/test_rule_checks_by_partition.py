@@ -44,9 +44,10 @@ def test_a_run_without_a_partition_checks_each_that_is_materialized(
     by_day = {day: store.failures(result, day) for day in ("mon", "tue", "wed", "thu")}
     assert by_day == {"mon": FAILED, "tue": {}, "wed": {}, "thu": {"dy_rule__city__max_length": 1}}
     assert store.found(result, "wed") == {}
-    sums = {"dy_partitions": 3, "dy_failed_count": 0, "dy_failed_partitions": 0}
+    columns = {"dy_partitions": 3, "dy_failed_partitions": 0, "dy_severity": "error"}
+    sums = {**columns, "dy_failed_count": 0}
     assert store.found(result) == {
-        "dy_schema__columns": (True, "ERROR", {"dy_partitions": 3, "dy_failed_partitions": 0}),
+        "dy_schema__columns": (True, "ERROR", columns),
         "dy_rule__id__nullability": (True, "ERROR", sums),
         "dy_rule__km__min": (
             False,
@@ -56,7 +57,7 @@ def test_a_run_without_a_partition_checks_each_that_is_materialized(
         "dy_rule__city__max_length": (
             False,
             "WARN",
-            sums | {"dy_failed_count": 2, "dy_failed_partitions": 2},
+            sums | {"dy_failed_count": 2, "dy_failed_partitions": 2, "dy_severity": "warn"},
         ),
         "dy_rule__primary_key": (
             False,
@@ -64,6 +65,11 @@ def test_a_run_without_a_partition_checks_each_that_is_materialized(
             sums | {"dy_failed_count": 2, "dy_failed_partitions": 1},
         ),
     }
+    said = {
+        e.check_name: e.description for e in result.get_asset_check_evaluations() if not e.partition
+    }
+    assert said["dy_rule__id__nullability"] == "Passes in 3 partitions"
+    assert said["dy_rule__city__max_length"] == "Fails in 2 of 3 partitions"
     assert store.statuses("trips", "dy_rule__city__max_length") == {
         None: "FAILED",
         "mon": "FAILED",

@@ -218,7 +218,7 @@ def test_each_phase_of_a_lazy_run_is_logged(
         "Looked for duplicates under `primary_key`: 3 rows in ",
         "Evaluated the other rules and split the rows: 3 rows in ",
         "Error rows written to orders_quarantine at ",
-        "Surviving rows handed over: 2, in ",
+        "orders: 3 rows in, 2 written in ",
     ):
         assert phase in logged
 

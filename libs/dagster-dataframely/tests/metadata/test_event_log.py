@@ -117,8 +117,22 @@ def test_moments_that_polars_cannot_print_are_shown_as_they_are_stored(engine: A
         {"id": 2, "start": "1970-01-01", "end": f"{last} us"},
     ]
     assert [record.data for record in tables["dataframely/valid_stats/temporal"].records] == [
-        {"column": "start", "count": 2, "nulls": 0, "min": f"{first} days", "max": "1970-01-01"},
-        {"column": "end", "count": 2, "nulls": 0, "min": f"{last} us", "max": f"{last} us"},
+        {
+            "column": "start",
+            "count": 2,
+            "nulls": 0,
+            "min": f"{first} days",
+            "max": "1970-01-01",
+            "span": "2,147,483,647 days",
+        },
+        {
+            "column": "end",
+            "count": 2,
+            "nulls": 0,
+            "min": f"{last} us",
+            "max": f"{last} us",
+            "span": "0 s",
+        },
     ]
     (duplicated,) = tables["dy_duplicated_sample"].records
     assert duplicated.data == {"end": f"{last} us", "dy_rows": 2}

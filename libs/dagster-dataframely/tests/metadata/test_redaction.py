@@ -164,10 +164,11 @@ def test_statistics_of_a_redacted_column_are_two_counts() -> None:
         for row in records(metadata[f"dataframely/valid_stats/{family}"])
     }
     counts = {"count": 2, "nulls": 0}
-    numeric = dict.fromkeys(["mean", "std", "min", "max", "histogram"], "redacted")
-    string = dict.fromkeys(["distinct", "min_length", "mean_length", "max_length"], "redacted")
+    numeric = dict.fromkeys(["mean", "std", "min", "median", "max", "histogram"], "redacted")
+    lengths = ["min_length", "mean_length", "max_length"]
+    string = dict.fromkeys(["distinct", "empty", *lengths], "redacted")
     assert statistics["phone"] == statistics["salary"] == counts | numeric
-    assert statistics["born"] == counts | {"min": "redacted", "max": "redacted"}
+    assert statistics["born"] == counts | dict.fromkeys(["min", "max", "span"], "redacted")
     assert statistics["name"] == statistics["remark"] == counts | string
     assert statistics["visits"]["max"] == 3
 

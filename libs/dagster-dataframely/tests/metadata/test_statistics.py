@@ -35,6 +35,7 @@ def test_describes_every_family() -> None:
                 "mean": "NaN",
                 "std": "NaN",
                 "min": 1.0,
+                "median": 1.5,
                 "max": "inf",
                 "histogram": "█      █",
             },
@@ -43,15 +44,23 @@ def test_describes_every_family() -> None:
                 "count": 2,
                 "nulls": 3,
                 "mean": 0.15,
-                "std": 0.07071067812,
+                "std": 0.07071,
                 "min": "0.1",
+                "median": 0.15,
                 "max": "0.2",
                 "histogram": "█      █",
             },
         ],
         "temporal": [
-            {"column": "day", "count": 2, "nulls": 3, "min": "2026-01-01", "max": "2026-01-03"},
-            {"column": "span", "count": 2, "nulls": 3, "min": "1h", "max": "2h"},
+            {
+                "column": "day",
+                "count": 2,
+                "nulls": 3,
+                "min": "2026-01-01",
+                "max": "2026-01-03",
+                "span": "2 days",
+            },
+            {"column": "span", "count": 2, "nulls": 3, "min": "1h", "max": "2h", "span": "1 h"},
         ],
         "string": [
             {
@@ -59,12 +68,22 @@ def test_describes_every_family() -> None:
                 "count": 4,
                 "nulls": 1,
                 "distinct": 3,
+                "empty": 1,
                 "min_length": 0,
                 "mean_length": 2.0,
                 "max_length": 6,
             }
         ],
-        "boolean": [{"column": "flag", "count": 3, "nulls": 2, "true": 2, "false": 1}],
+        "boolean": [
+            {
+                "column": "flag",
+                "count": 3,
+                "nulls": 2,
+                "true": 2,
+                "false": 1,
+                "true_rate": "66.7%",
+            }
+        ],
     }
 
 
@@ -89,9 +108,44 @@ def test_a_frame_without_rows_has_empty_statistics() -> None:
         "mean": None,
         "std": None,
         "min": None,
+        "median": None,
         "max": None,
         "histogram": "",
     }
+
+
+def test_columns_of_nulls_have_no_span_and_no_rate() -> None:
+    nulls = pl.DataFrame({"day": [None], "flag": [None]}, {"day": pl.Date, "flag": pl.Boolean})
+    found = describe_families(nulls)
+    assert (found["temporal"][0]["span"], found["boolean"][0]["true_rate"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("values", "mean"),
+    [
+        ([1.0, 1.0, 2.0], 1.333),
+        ([123_456.0, 123_457.0, 123_457.0], 123_457.0),
+        ([0.001, 0.002, 0.002], 0.001667),
+        ([-10_000.0, -10_000.0, -10_001.0], -10_000.0),
+    ],
+)
+def test_means_are_rounded_as_a_person_would(values: list[float], mean: float) -> None:
+    (row,) = describe_families(pl.DataFrame({"a": values}))["numeric"]
+    assert row["mean"] == mean
+
+
+@pytest.mark.parametrize(
+    ("last", "span"),
+    [
+        (dt.datetime(2026, 1, 1), "0 s"),
+        (dt.datetime(2026, 1, 2), "1 day"),
+        (dt.datetime(2028, 10, 5, 5, 30, 1), "1,008 days 5 h"),
+        (dt.datetime(2026, 1, 1, 0, 5, 0, 250_000), "5 min 250 ms"),
+    ],
+)
+def test_a_span_has_its_two_largest_units(last: dt.datetime, span: str) -> None:
+    rows = pl.DataFrame({"a": [dt.datetime(2026, 1, 1), last]})
+    assert describe_families(rows)["temporal"][0]["span"] == span
 
 
 def test_a_family_without_columns_has_no_entry() -> None:
@@ -137,7 +191,7 @@ def test_a_histogram_of_many_rows_is_drawn_from_evenly_spaced_ones(*, lazy: bool
     (row,) = describe_families(frame.lazy() if lazy else frame, sample=100)["numeric"]
     # Every third of 201 rows: 34 low ones, 33 high ones.
     assert row["histogram"] == "█      █"
-    assert (row["count"], row["max"]) == (201, 80)
+    assert (row["count"], row["median"], row["max"]) == (201, 0, 80)
 
 
 def test_histogram_of_one_value_is_one_full_block() -> None:

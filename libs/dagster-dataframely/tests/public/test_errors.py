@@ -42,6 +42,9 @@ WORST: dict[str, Callable[[str], Exception]] = {
         n, LONG, [errors.StoredColumn(name, LONG, LONG) for name in many(n)], REASON
     ),
     "nothing survived": lambda n: errors.NothingSurvivedError(n, many(n), rows=10**9, address=LONG),
+    "too many error rows": lambda n: errors.TooManyErrorRowsError(
+        n, many(n), error_rows=10**9, rows=10**9 + 1, limit=0.123456, address=LONG
+    ),
     "columns": lambda n: errors.ColumnSchemaError(n, n, mismatches(n), advice=None),
     "stored columns": lambda n: errors.ColumnSchemaError(
         n, n, mismatches(n), advice=None, stored=True

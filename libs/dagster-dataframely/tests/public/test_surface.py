@@ -61,6 +61,7 @@ PUBLIC = {
         "StoredColumn",
         "StoredTableError",
         "StrictCastError",
+        "TooManyErrorRowsError",
         "UnreadableFileError",
         "UnstorableColumn",
         "ValidationAbortError",

@@ -57,7 +57,10 @@ def test_evaluate_reports_extra_columns_and_no_row_raises() -> None:
     wide = SOME.with_columns(extra=1)
     results = list(wiring.evaluate(Orders, wide, asset="orders"))
     assert verdicts(results) == all_checks(**FAILING)
-    assert results[0].metadata == {"dy_extra_columns": dg.MetadataValue.json(["extra"])}
+    assert results[0].metadata == {
+        "dy_severity": dg.MetadataValue.text("error"),
+        "dy_extra_columns": dg.MetadataValue.json(["extra"]),
+    }
 
 
 def test_evaluate_reports_other_columns_and_then_raises() -> None:

@@ -38,7 +38,10 @@ def test_undeclared_columns_are_dropped_and_named_and_the_schema_orders_the_rest
     outcome = execute(declare(Orders, given(wide)))
     outcome.assert_stored(table=CLEAN, quarantine=None)
     assert outcome.checks["dy_schema__columns"] == (True, "ERROR")
-    assert outcome.check_metadata["dy_schema__columns"] == {"dy_extra_columns": ["extra", "more"]}
+    assert outcome.check_metadata["dy_schema__columns"] == {
+        "dy_severity": "error",
+        "dy_extra_columns": ["extra", "more"],
+    }
 
 
 @both

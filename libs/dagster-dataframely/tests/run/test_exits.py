@@ -1,4 +1,4 @@
-"""Each of the six exits as a real run and as a direct invocation."""
+"""Each of the seven exits as a real run and as a direct invocation."""
 
 from collections.abc import Callable
 
@@ -117,6 +117,70 @@ def test_nothing_is_written_but_the_quarantine_where_no_row_survives(
             row1=["dy_rule__amount__nan"],
         ),
     )
+
+
+@both
+def test_too_many_error_rows_are_set_aside_and_the_last_table_stays(
+    execute: Execute, given: Callable[[pl.DataFrame], Frame]
+) -> None:
+    outcome = execute(declare(Orders, given(SOME), quarantine=True, max_error_share=0.79))
+    assert (outcome.success, outcome.error) == (False, "TooManyErrorRowsError")
+    assert "4 error rows of 5 (80.0%), above `max_error_share=0.79`: " in outcome.message
+    assert "`amount|min` (2), `primary_key` (2). The last table stays." in outcome.message
+    assert outcome.checks == verdicts(
+        "ERROR",
+        dy_rule__amount__min="ERROR",
+        dy_rule__primary_key="ERROR",
+        dy_rule__note__max_length="WARN",
+    )
+    assert outcome.metadata is None
+    negative, twice = ["dy_rule__amount__min"], ["dy_rule__primary_key"]
+    outcome.assert_stored(
+        table=None,
+        quarantine=quarantined(SOME[1:], row0=negative, row1=twice, row2=twice, row3=negative),
+    )
+
+
+@both
+def test_as_many_error_rows_as_the_limit_are_set_aside(
+    execute: Execute, given: Callable[[pl.DataFrame], Frame]
+) -> None:
+    outcome = execute(declare(Orders, given(SOME), quarantine=True, max_error_share=0.8))
+    assert outcome.success
+    assert outcome.table is not None
+    assert outcome.table.height == 1
+
+
+def test_the_error_of_too_many_error_rows_has_the_facts() -> None:
+    with pytest.raises(dd.errors.TooManyErrorRowsError) as raised:
+        dd.testing.invoke(declare(Orders, SOME, quarantine=True, max_error_share=0))
+    error = raised.value
+    assert (error.asset, error.error_rows, error.rows) == ("orders", 4, 5)
+    assert (error.share, error.limit) == (0.8, 0.0)
+    assert error.counts == {"amount|min": 2, "primary_key": 2}
+    assert error.rules == ("amount|min", "primary_key")
+    assert error.address == "the result of `dd.testing.invoke`"
+
+
+@pytest.mark.parametrize(
+    ("frame", "quarantine", "error"),
+    [
+        (CLEAN, True, None),
+        (SOME, False, "ValidationAbortError"),
+        (ALL_BAD, True, "NothingSurvivedError"),
+    ],
+    ids=["clean", "no quarantine", "nothing survives"],
+)
+def test_a_limit_of_no_error_row_leaves_the_other_exits_as_they_are(
+    execute: Execute, frame: pl.DataFrame, *, quarantine: bool, error: str | None
+) -> None:
+    outcome = execute(declare(Orders, frame, quarantine=quarantine, max_error_share=0))
+    assert outcome.error == error
+
+
+def test_too_many_error_rows_outweigh_a_rule_over_the_whole_table(execute: Execute) -> None:
+    outcome = execute(declare(Balanced, SOME, quarantine=True, max_error_share=0.5))
+    assert outcome.error == "TooManyErrorRowsError"
 
 
 class Balanced(Orders):

@@ -101,7 +101,10 @@ def is_even(column: pl.Expr) -> pl.Expr:
         (dy.String(regex="x" * 1_000), [f"matches `{'x' * 199}…`"]),
         (dy.Int64(check=is_even), ["An even number."]),
         (dy.Int64(check=[is_even]), ["An even number."]),
-        (dy.Int64(check={"even": is_even}), ["An even number."]),
+        (dy.Int64(check={"even": is_even}), ["even: An even number."]),
+        (dy.String(check={"lowercase": lambda c: c.is_in(["a"])}), [
+            'lowercase: col("a").is_in([["a"]])',
+        ]),
         (dy.Int64(check=[is_even, is_even]), ['[([(col("a")) % (dyn int: 2)]) == (dyn int: 0)]'] * 2),
         (dy.String(min_length=1), ["at least 1 byte"]),
         (dy.Datetime(resolution="1h", max=dt.datetime(2030, 1, 1)), [
@@ -122,6 +125,31 @@ def test_constraints_in_words(column: dy.Column, expected: list[str]) -> None:
     schema = type("Schema", (dy.Schema,), {"a": column})
     other = table_schema(read_schema(schema)).columns[0].constraints.other
     assert sorted(other) == sorted(expected)
+
+
+def test_what_holds_for_every_float_is_said_once() -> None:
+    class Points(dy.Schema):
+        x = dy.Float64()
+        y = dy.Float32(min=0.0)
+
+    described = table_schema(read_schema(Points))
+    assert [column.constraints.other for column in described.columns] == [[], ["at least 0.0"]]
+    assert described.constraints.other == ["every float: not infinite, not NaN"]
+
+
+def test_what_does_not_hold_for_every_float_is_said_for_each_column() -> None:
+    class Points(dy.Schema):
+        x = dy.Float64(allow_inf=True)
+        y = dy.Float64(metadata=dd.severity(nan="warn"))
+        z = dy.Float64()
+
+    described = table_schema(read_schema(Points))
+    assert [column.constraints.other for column in described.columns] == [
+        ["not NaN"],
+        ["not infinite", "not NaN (warn)"],
+        ["not infinite", "not NaN"],
+    ]
+    assert described.constraints.other == []
 
 
 def test_a_rule_of_a_column_class_of_ones_own_is_described_by_its_expression() -> None:

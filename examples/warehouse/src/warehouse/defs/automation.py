@@ -7,21 +7,16 @@ from datetime import timedelta
 import dagster as dg
 
 from warehouse.defs.bronze.drops import raw_flights
-from warehouse.defs.quality.error_share import flights_error_share
 from warehouse.defs.quality.references import flight_references
 from warehouse.defs.silver.flights import flights
 from warehouse.partitions import MONTH_AND_ORIGIN, MONTHS, ORIGINS, month_and_origin
 from warehouse.storage import RawDrops
 
-# `error_share` looks at all cells, and `flight_references` can: once after the last one is enough.
+# `flight_references` can look at all cells: once after the last one is enough.
 flights_cell = dg.define_asset_job(
     "flights_cell",
-    selection=dg.AssetSelection.assets(flights)
-    - dg.AssetSelection.checks(flights_error_share, flight_references),
+    selection=dg.AssetSelection.assets(flights) - dg.AssetSelection.checks(flight_references),
     description="One cell of `flights`.",
-)
-flights_checks = dg.define_asset_job(
-    "flights_checks", selection=dg.AssetSelection.checks(flights_error_share)
 )
 
 

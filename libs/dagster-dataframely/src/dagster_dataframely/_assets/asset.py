@@ -62,6 +62,7 @@ def asset(  # noqa: PLR0913 - Every parameter is listed here, for readers and ed
     quarantine_io_manager_key: str | None = None,
     quarantine_events: bool | None = None,
     unstorable: Literal["refuse", "warn"] | None = None,
+    max_error_share: float | None = None,
     name: str | None = None,
     key: CoercibleToAssetKey | None = None,
     key_prefix: str | Sequence[str] | None = None,
@@ -127,6 +128,7 @@ def asset(  # noqa: PLR0913 - Every parameter is listed here, for readers and ed
             materialization of the quarantine.
         unstorable: What happens to columns whose dtype the storage does not give back: the run fails
             (`"refuse"`), or its log names them (`"warn"`).
+        max_error_share: With a quarantine, the share of error rows, 0 to 1, above which a run aborts.
         name: As all that follow, passed on to `dg.asset`: the last part of the key.
         key: The key, in place of `name` and `key_prefix`.
         key_prefix: The parts of the key before the name.

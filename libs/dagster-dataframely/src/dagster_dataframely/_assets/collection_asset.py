@@ -73,8 +73,8 @@ def collection_asset(
 
     Each member of the collection becomes an asset with its own table, checks and quarantine, as
     `dd.asset` would make it, and with a check for each filter that applies to it, `dy_filter__<name>`.
-    All are written in one step, by one function. Each member has the six exits of `dd.asset`; where one
-    of them must not be written, none is.
+    All are written in one step, by one function. Each member has the seven exits of `dd.asset`; where
+    one of them must not be written, none is.
 
     A filter looks at the rows that fail no error rule. A row that it takes away is an error row: it
     aborts the run, or goes to the quarantine, where the filter has a column like a rule, `unknown` for

@@ -8,6 +8,7 @@ import dagster as dg
 
 from dagster_dataframely import _names
 from dagster_dataframely._checks.results import copy_result
+from dagster_dataframely._text import count
 from dagster_dataframely._upstream.steps import (
     evaluation_of_partition,
     latest_materialization,
@@ -93,28 +94,33 @@ def key_of(result: dg.AssetCheckResult) -> dg.AssetCheckKey:
 
 def _without_rows(result: dg.AssetCheckResult) -> dg.AssetCheckResult:
     """The result without its samples, which belong to one partition."""
-    count = result.metadata.get(_names.FAILED_COUNT)
-    return copy_result(result, metadata={} if count is None else {_names.FAILED_COUNT: count})
+    kept = (_names.FAILED_COUNT, _names.SEVERITY)
+    metadata = {key: result.metadata[key] for key in kept if key in result.metadata}
+    return copy_result(result, metadata=metadata)
 
 
 def _sum_up(check: dg.AssetCheckKey, results: Sequence[dg.AssetCheckResult]) -> dg.AssetCheckResult:
     """One check over all partitions: it passes where it passes in each."""
     failed = [result for result in results if not result.passed]
-    metadata: dict[str, int] = {
+    metadata: dict[str, Any] = {
         _names.PARTITIONS: len(results),
         _names.FAILED_PARTITIONS: len(failed),
     }
     counts = [result.metadata.get(_names.FAILED_COUNT) for result in results]
-    if all(isinstance(count, dg.IntMetadataValue) for count in counts):
-        metadata[_names.FAILED_COUNT] = sum(
-            count.value or 0 for count in counts if isinstance(count, dg.IntMetadataValue)
-        )
+    numbers = [value.value or 0 for value in counts if isinstance(value, dg.IntMetadataValue)]
+    if len(numbers) == len(counts):
+        metadata[_names.FAILED_COUNT] = sum(numbers)
     warn, error = dg.AssetCheckSeverity.WARN, dg.AssetCheckSeverity.ERROR
     severities = {result.severity for result in failed or results}
+    said = [result.metadata.get(_names.SEVERITY) for result in failed or results]
+    if worst := [value for value in said if isinstance(value, dg.TextMetadataValue)]:
+        metadata[_names.SEVERITY] = min(value.text or "" for value in worst)
+    found = f"Fails in {len(failed):,} of " if failed else "Passes in "
     return dg.AssetCheckResult(
         passed=not failed,
         asset_key=check.asset_key,
         check_name=check.name,
         severity=warn if severities == {warn} else error,
+        description=f"{found}{count(len(results), 'partition')}",
         metadata=metadata,
     )

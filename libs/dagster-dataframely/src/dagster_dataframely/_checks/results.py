@@ -1,6 +1,6 @@
-"""Build the results of the checks from a findings."""
+"""Build the results of the checks from findings."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -9,6 +9,7 @@ import polars as pl
 
 from dagster_dataframely import _names
 from dagster_dataframely._cells import render_cell
+from dagster_dataframely._checks.descriptions import Fate, describe_columns, describe_rules
 from dagster_dataframely._metadata.budget import fit, fit_names, fit_tables, limit_each, share
 from dagster_dataframely._metadata.tables import (
     Table,
@@ -20,21 +21,15 @@ from dagster_dataframely._schema.cast import cast_advice
 from dagster_dataframely._schema.declaration import Declaration
 from dagster_dataframely._schema.granularity import CheckGroup
 from dagster_dataframely._schema.rules import Rule
+from dagster_dataframely._schema.severity import Severity
 from dagster_dataframely._schema.words import describe_expression
 from dagster_dataframely._validation.verdict import Findings
 from dagster_dataframely.errors import ColumnSchemaError
 
-SeverityOf = Callable[[Rule], dg.AssetCheckSeverity]
 
-
-def own_severity(rule: Rule) -> dg.AssetCheckSeverity:
-    """The severity the rule is declared with."""
-    return dg.AssetCheckSeverity.ERROR if rule.severity == "error" else dg.AssetCheckSeverity.WARN
-
-
-def always_warn(_rule: Rule) -> dg.AssetCheckSeverity:
-    """For a run that set its error rows aside and went on."""
-    return dg.AssetCheckSeverity.WARN
+def worst_severity(rules: Iterable[Rule]) -> Severity:
+    """The severity that these rules are declared with."""
+    return "error" if any(rule.severity == "error" for rule in rules) else "warn"
 
 
 def copy_result(result: dg.AssetCheckResult, **changes: Any) -> dg.AssetCheckResult:
@@ -68,7 +63,7 @@ def column_schema_error(
 def columns_check_result(declaration: Declaration, found: pl.Schema | None) -> dg.AssetCheckResult:
     """Compare columns and dtypes; without a frame the check passes."""
     settings = declaration.settings
-    metadata: dict[str, Any] = {}
+    metadata: dict[str, Any] = {_names.SEVERITY: "error"}
     mismatches = [] if found is None else declaration.rules.mismatches(found)
     if extra_columns := [name for name in found or () if name not in declaration.rules.columns]:
         names = dict.fromkeys(str(render_cell(name)) for name in extra_columns)
@@ -83,6 +78,7 @@ def columns_check_result(declaration: Declaration, found: pl.Schema | None) -> d
         asset_key=declaration.asset_key,
         check_name=_names.COLUMNS_CHECK,
         severity=dg.AssetCheckSeverity.ERROR,
+        description=describe_columns(declaration.rules, found),
         metadata=metadata,
     )
 
@@ -90,13 +86,14 @@ def columns_check_result(declaration: Declaration, found: pl.Schema | None) -> d
 def rule_check_results(
     declaration: Declaration,
     findings: Findings | None,
-    severity_of: SeverityOf = own_severity,
+    fate: Fate = Fate.REPORTED,
     metadata: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[dg.AssetCheckResult]:
     """One result for each group of rules; without findings every check passes, over no rows.
 
     `metadata` is added to each result. A check that stands for several rules has the severity of the
-    worst of those that failed, or of the worst of all where it passes.
+    worst of those that failed, or of the worst of all where it passes; in a run that set its error
+    rows aside and went on, each check has WARN.
     """
     max_bytes = share(declaration.settings, "check samples")
     most = declaration.settings.max_failure_samples
@@ -105,8 +102,8 @@ def rule_check_results(
     for group in declaration.groups:
         failed = findings.failed(group.rules) if findings else {}
         relevant = [rule for rule in group.rules if rule.name in failed] or group.rules
-        severities = {severity_of(rule) for rule in relevant}
-        error = dg.AssetCheckSeverity.ERROR
+        severity = worst_severity(relevant)
+        warns = severity == "warn" or fate is Fate.SET_ASIDE
         tables = {
             key: fitted[group.check_name, key]
             for key in (_names.FAILED_SAMPLE, _names.DUPLICATED_SAMPLE)
@@ -116,8 +113,14 @@ def rule_check_results(
             passed=not failed,
             asset_key=declaration.asset_key,
             check_name=group.check_name,
-            severity=error if error in severities else dg.AssetCheckSeverity.WARN,
-            metadata={**_group_metadata(group, findings, failed), **tables, **metadata},
+            severity=dg.AssetCheckSeverity.WARN if warns else dg.AssetCheckSeverity.ERROR,
+            description=describe_rules(group, findings, fate),
+            metadata={
+                **_group_metadata(group, findings, failed),
+                _names.SEVERITY: severity,
+                **tables,
+                **metadata,
+            },
         )
 
 

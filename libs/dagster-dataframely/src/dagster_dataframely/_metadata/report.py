@@ -13,7 +13,7 @@ from dagster_dataframely._cells import render_cell
 from dagster_dataframely._metadata.budget import fit_names, shrink
 from dagster_dataframely._metadata.tables import Table
 from dagster_dataframely._schema.rules import Rule, SchemaRules
-from dagster_dataframely._text import count, cut, printable
+from dagster_dataframely._text import count, cut, printable, share
 from dagster_dataframely._validation.verdict import Verdict
 
 _MAX_LINES = 20
@@ -115,8 +115,8 @@ def _headline(verdict: Verdict[Any], failed: int, rules: int) -> str:
     rows = count(verdict.rows_in, "row")
     if verdict.error_count:
         written = f"**{verdict.survivor_count:,} of {rows} written**"
-        share = _share(verdict.error_count, verdict.rows_in)
-        head = f"{written}, {verdict.error_count:,} set aside ({share})."
+        of_all = share(verdict.error_count, verdict.rows_in)
+        head = f"{written}, {verdict.error_count:,} set aside ({of_all})."
     else:
         head = f"**{rows} written.**"
     if not rules:
@@ -147,7 +147,7 @@ def _line(rule: Rule, verdict: Verdict[Any]) -> str:
     if rule.whole_table:
         return f"{head} | the whole table | | |"
     failing, rows = verdict.counts[rule.name], verdict.rows_in
-    return f"{head} | {failing:,} | {_share(failing, rows)} | {_bar(rule, failing, rows)} |"
+    return f"{head} | {failing:,} | {share(failing, rows)} | {_bar(rule, failing, rows)} |"
 
 
 def _passing(names: Sequence[str], most: int) -> str:
@@ -211,14 +211,6 @@ def _code(name: str, most: int = _MAX_NAME) -> str:
     return f"`{' '.join(short.split())}`"
 
 
-def _share(failing: int, rows: int) -> str:
-    """Only none is 0 %, and only all are 100 %."""
-    share = failing / rows
-    if share < 0.001:
-        return "< 0.1%"
-    return "> 99.9%" if 0.9995 <= share < 1 else f"{share:.1%}"
-
-
 def _bar(rule: Rule, failing: int, rows: int) -> str:
     """A bar as long as the share, and to be seen however small that is.
 
@@ -227,4 +219,4 @@ def _bar(rule: Rule, failing: int, rows: int) -> str:
     """
     length = max(1, round(_LENGTH * failing / rows))
     svg = _SVG.format(whole=_LENGTH, part=length, colour=_COLOURS[rule.severity])
-    return f"![{_share(failing, rows)}](data:image/svg+xml,{quote(svg, safe=_SAFE)})"
+    return f"![{share(failing, rows)}](data:image/svg+xml,{quote(svg, safe=_SAFE)})"

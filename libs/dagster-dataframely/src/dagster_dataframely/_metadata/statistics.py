@@ -1,12 +1,14 @@
 """Compute statistics of a frame: a table for each dtype family."""
 
 import itertools
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import polars as pl
 from polars import selectors as cs
 
-from dagster_dataframely._cells import REDACTED, Cell, render_series
+from dagster_dataframely._cells import REDACTED, Cell, render_cell, render_series
+from dagster_dataframely._text import count, share
 
 _BINS = 8
 
@@ -18,6 +20,9 @@ _HISTOGRAM = "histogram"
 
 
 _DISTINCT = "distinct"
+
+
+_MEDIAN, _SPAN, _TRUE_RATE = "median", "span", "true_rate"
 
 
 _LOW, _HIGH = "lowest finite", "highest finite"
@@ -35,7 +40,7 @@ EXACT = 1_000_000
 
 
 SAMPLE = 1_000_000
-"""From about so many rows, evenly spaced, a histogram is drawn; from all where there are fewer."""
+"""From about so many rows, evenly spaced, come median and histogram; from all where there are fewer."""
 
 
 _ROW, _NUMBER, _FINITE, _LENGTH = "dy_row", "dy_number ", "dy_finite ", "dy_length "
@@ -52,9 +57,10 @@ def describe_families(
 
     All statistics come out of two queries over all columns, on the streaming engine whatever the frame
     is, so that they are the same on either. A family without columns has no entry;
-    dtypes that belong to no family (lists, structs, binary, ...) are left out. Means and deviations
-    have ten digits, since the last ones depend on how Polars splits a sum. Of redacted columns values
-    and nulls are counted, and the other statistics read `redacted`.
+    dtypes that belong to no family (lists, structs, binary, ...) are left out. Means, medians and
+    deviations are rounded to four digits, or to whole numbers where those have more; minima and maxima
+    are exact. The median is that of the finite values. Of redacted columns values and nulls are counted,
+    and the other statistics read `redacted`.
     """
     rows = frame.lazy()
     schema = rows.collect_schema()
@@ -77,7 +83,14 @@ def describe_families(
             _sample(rows, sample).select(
                 _finite(name, schema[name]) for name in members["numeric"]
             ),
-            dict(_histograms(members["numeric"], first)),
+            {
+                **{
+                    (column, _MEDIAN): pl.col(_FINITE + column).median()
+                    for column in members["numeric"]
+                    if column not in redacted
+                },
+                **dict(_histograms(members["numeric"], first)),
+            },
         ),
     }
     return {
@@ -141,7 +154,7 @@ def _row(family: str, column: str, first: _Values, second: _Values) -> dict[str,
     row: dict[str, Cell] = {"column": column}
     for statistic in _STATISTICS[family]:
         # A redacted column has values under the statistics that tell none.
-        known = (column, "min" if statistic == _HISTOGRAM else statistic) in first
+        known = (column, _MADE_OF.get(statistic, statistic)) in first
         row[statistic] = _cell(column, statistic, first, second) if known else REDACTED
     return row
 
@@ -151,14 +164,44 @@ def _cell(column: str, statistic: str, first: _Values, second: _Values) -> Cell:
         bins = [(column, f"{_HISTOGRAM} {bin_}") for bin_ in range(1, _BINS + 1)]
         below = [0, *(second[key].item() for key in bins if key in second)]
         return _draw([upper - lower for lower, upper in itertools.pairwise(below)])
+    if statistic == _MEDIAN:
+        return _round(second[column, statistic].item())
+    if statistic == _SPAN:
+        return _span(first[column, "min"], first[column, "max"])
+    if statistic == _TRUE_RATE:
+        values = first[column, "count"].item()
+        return share(first[column, "true"].item(), values) if values else None
     if statistic == _DISTINCT and (exact := second.get((column, statistic))) is not None:
         return int(exact.item())
     (value,) = render_series(first[column, statistic])
     if statistic == _DISTINCT:
         return f"≈ {float(f'{value:.2g}'):,.0f}"
     if statistic in ("mean", "std", "mean_length") and isinstance(value, float):
-        return float(f"{value:.10g}")
+        return _round(value)
     return value
+
+
+def _round(value: float | None) -> Cell:
+    """Four digits, or all of those before the point where there are more."""
+    if value is None or not math.isfinite(value):
+        return render_cell(value)
+    digits = max(4, len(str(int(abs(value)))))
+    return float(f"{value:.{digits}g}")
+
+
+def _span(low: pl.Series, high: pl.Series) -> str | None:
+    """The time between two moments, in the two largest units that it has."""
+    if low.is_null().any():
+        return None
+    # As whole numbers: a difference of far dates overflows in Polars (1.35 to 2.1).
+    unit = "days" if low.dtype == pl.Date else getattr(low.dtype, "time_unit", "ns")
+    rest = (high.to_physical().item() - low.to_physical().item()) * _NANOSECONDS[unit]
+    parts = []
+    for name, length in _NANOSECONDS.items():
+        number, rest = divmod(rest, length)
+        if number:
+            parts.append(f"{number:,} {name}" if name != "days" else count(number, "day"))
+    return " ".join(parts[:2]) or "0 s"
 
 
 def _draw(counts: list[int]) -> str:
@@ -222,6 +265,7 @@ def _string(name: str, dtype: pl.DataType) -> dict[str, pl.Expr]:
         "nulls": column.null_count(),
         # There are few categories, and Polars estimates the number of strings only.
         _DISTINCT: column.approx_n_unique() if dtype == pl.String else column.n_unique(),
+        "empty": (length == 0).sum(),
         "min_length": length.min(),
         "mean_length": length.mean(),
         "max_length": length.max(),
@@ -247,8 +291,23 @@ _FAMILIES: Mapping[str, tuple[cs.Selector, Callable[[str, pl.DataType], dict[str
 
 
 _STATISTICS: Mapping[str, Sequence[str]] = {
-    "numeric": ("count", "nulls", "mean", "std", "min", "max", _HISTOGRAM),
-    "temporal": ("count", "nulls", "min", "max"),
-    "string": ("count", "nulls", _DISTINCT, "min_length", "mean_length", "max_length"),
-    "boolean": ("count", "nulls", "true", "false"),
+    "numeric": ("count", "nulls", "mean", "std", "min", _MEDIAN, "max", _HISTOGRAM),
+    "temporal": ("count", "nulls", "min", "max", _SPAN),
+    "string": ("count", "nulls", _DISTINCT, "empty", "min_length", "mean_length", "max_length"),
+    "boolean": ("count", "nulls", "true", "false", _TRUE_RATE),
+}
+
+
+_MADE_OF = {_HISTOGRAM: "min", _MEDIAN: "min", _SPAN: "min", _TRUE_RATE: "true"}
+"""Statistics that are worked out of another one."""
+
+
+_NANOSECONDS = {
+    "days": 86_400_000_000_000,
+    "h": 3_600_000_000_000,
+    "min": 60_000_000_000,
+    "s": 1_000_000_000,
+    "ms": 1_000_000,
+    "us": 1_000,
+    "ns": 1,
 }

@@ -9,8 +9,8 @@ from typing import Any
 import dagster as dg
 
 from dagster_dataframely import _names
+from dagster_dataframely._checks.descriptions import Fate
 from dagster_dataframely._checks.results import (
-    SeverityOf,
     columns_check_result,
     copy_result,
     rule_check_results,
@@ -25,6 +25,7 @@ from dagster_dataframely._metadata.materialization import (
 from dagster_dataframely._quarantine.writers import DelegatingWriter
 from dagster_dataframely._run.context import Member, RunContext
 from dagster_dataframely._run.outcome import Outcome
+from dagster_dataframely._run.summary import summarize
 from dagster_dataframely._schema.declaration import Declaration
 from dagster_dataframely._text import count, cut, printable
 from dagster_dataframely._upstream.io_managers import rewriting_manager_metadata
@@ -63,7 +64,7 @@ def report_columns(
 
 
 def report_rules(
-    outcome: Outcome, severity_of: SeverityOf, metadata: Mapping[str, Any] = MappingProxyType({})
+    outcome: Outcome, fate: Fate, metadata: Mapping[str, Any] = MappingProxyType({})
 ) -> Iterator[dg.AssetCheckResult]:
     """Report every check, with this metadata added.
 
@@ -73,7 +74,7 @@ def report_rules(
 
     def results(verdict: Verdict[Any]) -> Iterator[dg.AssetCheckResult]:
         yield copy_result(columns_check, metadata={**columns_check.metadata, **metadata})
-        yield from rule_check_results(outcome.declaration, verdict, severity_of, metadata)
+        yield from rule_check_results(outcome.declaration, verdict, fate, metadata)
 
     yield from results(outcome.verdict)
     if (partition_range := outcome.run.partition_range) is not None:
@@ -100,8 +101,7 @@ def record_quarantine(outcome: Outcome) -> None:
 
 def materialize(outcome: Outcome) -> Iterator[dg.MaterializeResult[Any]]:
     """Goes before the check results: Dagster ties each to the latest materialization (1.13)."""
-    declaration, result = outcome.declaration, outcome.result
-    verdict, run = outcome.verdict, outcome.run
+    declaration, result, run = outcome.declaration, outcome.result, outcome.run
     partition_range = run.partition_range
     # Dagster stores it with the output too, and for each of several partitions (1.13).
     copies = 2 if partition_range is None else 1 + len(partition_range.keys)
@@ -116,8 +116,7 @@ def materialize(outcome: Outcome) -> Iterator[dg.MaterializeResult[Any]]:
             data_version=result.data_version,
         )
     # Dagster comes back for the next event when the IO manager has written.
-    seconds = time.monotonic() - start
-    run.log(f"Surviving rows handed over: {verdict.survivor_count:,}, in {seconds:.1f} s.")
+    run.log(summarize(outcome, seconds=time.monotonic() - start))
 
 
 def _recorded(outcome: Outcome, copies: int) -> dict[str, Any]:

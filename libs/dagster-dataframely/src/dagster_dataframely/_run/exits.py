@@ -1,15 +1,11 @@
-"""Choose one of the six exits, for one table or several, and yield its events in order."""
+"""Choose one of the seven exits, for one table or several, and yield its events in order."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 
 from dagster_dataframely import _names
-from dagster_dataframely._checks.results import (
-    always_warn,
-    column_schema_error,
-    columns_check_result,
-    own_severity,
-)
+from dagster_dataframely._checks.descriptions import Fate
+from dagster_dataframely._checks.results import column_schema_error, columns_check_result
 from dagster_dataframely._quarantine.writers import ClearingWriter
 from dagster_dataframely._run.context import Member
 from dagster_dataframely._run.events import (
@@ -22,11 +18,16 @@ from dagster_dataframely._run.events import (
 )
 from dagster_dataframely._run.outcome import Outcome, look_at_storage, store_error_rows
 from dagster_dataframely._run.return_value import Returned
+from dagster_dataframely._run.summary import summarize
 from dagster_dataframely._schema.collection import CollectionRules
 from dagster_dataframely._upstream.steps import on_step_failure
 from dagster_dataframely._validation.evaluate import evaluate_frame
 from dagster_dataframely._validation.filters import apply_filters
-from dagster_dataframely.errors import NothingSurvivedError, ValidationAbortError
+from dagster_dataframely.errors import (
+    NothingSurvivedError,
+    TooManyErrorRowsError,
+    ValidationAbortError,
+)
 
 
 def take_exit(
@@ -90,10 +91,21 @@ def aborts(outcome: Outcome) -> bool:
     verdict, has_quarantine = outcome.verdict, outcome.run.writer is not None
     if verdict.failed(outcome.declaration.rules.table_error_rules):
         return True
-    return verdict.error_count > 0 and not (has_quarantine and verdict.survivor_count)
+    if has_quarantine and verdict.survivor_count:
+        return has_too_many(outcome)
+    return verdict.error_count > 0
 
 
-def find_error(outcome: Outcome) -> ValidationAbortError | NothingSurvivedError | None:
+def has_too_many(outcome: Outcome) -> bool:
+    """Whether more rows are error rows than `max_error_share` allows."""
+    verdict = outcome.verdict
+    limit = outcome.declaration.settings.max_error_share
+    return verdict.error_count > 0 and verdict.error_count / verdict.rows_in > limit
+
+
+def find_error(
+    outcome: Outcome,
+) -> ValidationAbortError | NothingSurvivedError | TooManyErrorRowsError | None:
     """The reason why the table must not be written; `None` where it may."""
     if not aborts(outcome):
         return None
@@ -102,6 +114,15 @@ def find_error(outcome: Outcome) -> ValidationAbortError | NothingSurvivedError 
     counts = verdict.failed(rules.error_rules)
     if address is not None and not verdict.survivor_count:
         return NothingSurvivedError(name, counts, rows=verdict.rows_in, address=address)
+    if address is not None and has_too_many(outcome):
+        return TooManyErrorRowsError(
+            name,
+            counts,
+            error_rows=verdict.error_count,
+            rows=verdict.rows_in,
+            limit=outcome.declaration.settings.max_error_share,
+            address=address,
+        )
     return ValidationAbortError(
         name,
         counts,
@@ -119,7 +140,7 @@ def write_table(outcome: Outcome) -> Iterator[AssetYield]:
     """
     set_aside = outcome.address is not None
     yield from materialize(outcome)
-    yield from report_rules(outcome, always_warn if set_aside else own_severity)
+    yield from report_rules(outcome, Fate.SET_ASIDE if set_aside else Fate.WRITTEN)
     writer = outcome.run.writer
     if not set_aside and isinstance(writer, ClearingWriter) and writer.clear(outcome.error_rows):
         record_quarantine(outcome)
@@ -127,7 +148,9 @@ def write_table(outcome: Outcome) -> Iterator[AssetYield]:
 
 def abort(outcome: Outcome) -> Iterator[AssetYield]:
     """Report the checks of a run that must not write the table, and where its error rows are."""
-    at = {}
-    if outcome.address is not None:
+    outcome.run.log(summarize(outcome))
+    if outcome.address is None:
+        yield from report_rules(outcome, Fate.ABORTED)
+    else:
         at = {_names.QUARANTINE_ADDRESS: outcome.address}
-    yield from report_rules(outcome, own_severity, at)
+        yield from report_rules(outcome, Fate.HELD, at)

@@ -96,6 +96,7 @@ class PartitionRange:
                     passed=result.passed,
                     metadata={**metadata, **undivided},
                     severity=result.severity,
+                    description=result.description,
                     partition=key,
                 )
                 self.step.log_event(evaluation)

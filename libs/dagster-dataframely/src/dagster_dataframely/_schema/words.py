@@ -75,7 +75,10 @@ def describe_constraint(column: dy.Column, rule: str, expression: pl.Expr) -> st
         return _ARGUMENTS[rule](argument)
     if rule.startswith("inner_") and isinstance(column, (dy.List, dy.Array, dy.Struct)):
         return _describe_inner(column, rule.removeprefix("inner_"), expression)
-    return describe_function(check_function(column, rule)) or describe_expression(expression)
+    words = describe_function(check_function(column, rule)) or describe_expression(expression)
+    if rule.startswith("check__") and isinstance(column.check, Mapping):
+        return f"{printable(rule.removeprefix('check__'))}: {words}"
+    return words
 
 
 def describe_function(function: Callable[..., object] | None) -> str | None:
