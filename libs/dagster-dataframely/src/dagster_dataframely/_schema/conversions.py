@@ -28,7 +28,11 @@ def left_open(
         pairs = [(fields[field.name], field.dtype) for field in declared.fields]
         return next((reason for pair in pairs if (reason := left_open(*pair, from_text))), None)
     kinds = (_kind(found), _kind(declared))
-    if isinstance(found, pl.Array) and isinstance(declared, pl.Array) and found.size != declared.size:
+    if (
+        isinstance(found, pl.Array)
+        and isinstance(declared, pl.Array)
+        and found.size != declared.size
+    ):
         return f"its arrays have {count(found.size, 'element')}"
     if kinds == ("nested", "nested"):
         return left_open(found.inner, declared.inner, from_text)

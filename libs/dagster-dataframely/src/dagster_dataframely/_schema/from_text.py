@@ -1,12 +1,13 @@
 """Parse text to values that mean the same, or to null."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
 
 from dagster_dataframely._schema.text_format import TextFormat
-from dagster_dataframely._schema.times import parse_iso, parse_time, parse_usual_iso
+from dagster_dataframely._schema.times import Attempt, parse_iso, parse_time, try_usual
 
 _EXACT_DIGITS = {pl.Float32: 6, pl.Float64: 15}
 """Decimal digits that every number of this dtype keeps."""
@@ -14,36 +15,41 @@ _EXACT_DIGITS = {pl.Float32: 6, pl.Float64: 15}
 _NORMAL = {pl.Float32: 1e-30, pl.Float64: 1e-290}
 """Floats that are smaller may have fewer digits."""
 
+_ZEROS = ["0", "0.0", "0.00"]
 
-def parse_text(text: pl.Expr, dtype: Any, found: TextFormat) -> pl.Expr:
+
+Keep = Callable[[pl.Expr], pl.Expr]
+"""Makes a column of an expression that is used more than once, and returns that."""
+
+
+def parse_text(text: pl.Expr, dtype: Any, found: TextFormat, keep: Keep) -> pl.Expr:
     """The values that a column of text means; null where it means none, or one with other digits.
 
     Most texts are parsed as they are, and only what is left with more care.
     """
     if dtype == pl.String:
         return text
-    quick = _parse_quickly(text, dtype, found)
+    quick = _try_quickly(text, dtype, found)
     if quick is None:
         return _parse_with_care(text.str.strip_chars(), dtype, found)
-    left = pl.when(quick.is_null()).then(text).str.strip_chars()
-    return pl.coalesce(quick, _parse_with_care(left, dtype, found))
+    value, means_it = keep(quick[0]), keep(quick[1])
+    left = pl.when(means_it).then(None).otherwise(text).str.strip_chars()
+    return pl.when(means_it).then(value).otherwise(_parse_with_care(left, dtype, found))
 
 
-def _parse_quickly(text: pl.Expr, dtype: Any, found: TextFormat) -> pl.Expr | None:
+def _try_quickly(text: pl.Expr, dtype: Any, found: TextFormat) -> Attempt | None:
     """Parse texts of the most usual form; `None` where there is no quicker way."""
-    if isinstance(dtype, pl.Enum):
-        return text.cast(dtype, strict=False)
     if dtype.is_temporal():
-        return (
-            parse_time(text, found.formats[0], dtype, found.time_zone)
-            if found.formats
-            else parse_usual_iso(text, dtype)
-        )
-    if not dtype.is_numeric() or found.decimal != "." or found.thousands is not None:
-        return None
-    if dtype.is_float():
-        return _parse_short_float(text, dtype)
-    return _parse_decimal(text, dtype) if isinstance(dtype, pl.Decimal) else text.cast(dtype, strict=False)
+        return try_usual(text, dtype, found.formats, found.time_zone)
+    plain = found.decimal == "." and found.thousands is None
+    if isinstance(dtype, pl.Enum) or (dtype.is_numeric() and plain):
+        value = text.cast(dtype, strict=False)
+        if dtype.is_float():
+            return value, _is_short(text, value, dtype)
+        if isinstance(dtype, pl.Decimal):
+            return value, value.is_not_null() & ~_loses_digits(text, dtype)
+        return value, value.is_not_null()
+    return None
 
 
 def _parse_with_care(text: pl.Expr, dtype: Any, found: TextFormat) -> pl.Expr:
@@ -68,7 +74,7 @@ def _parse_boolean(text: pl.Expr, found: TextFormat) -> pl.Expr:
         return text.is_in(list(texts)) if texts else text.str.to_lowercase() == default
 
     true, false = is_one_of(found.true, "true"), is_one_of(found.false, "false")
-    return pl.when(true).then(True).when(false).then(False)  # noqa: FBT003
+    return pl.when(true).then(True).when(false).then(False)
 
 
 def _plain_number(text: pl.Expr, found: TextFormat) -> pl.Expr:
@@ -99,16 +105,18 @@ def _parse_number(text: pl.Expr, dtype: Any) -> pl.Expr:
 
 
 def _parse_decimal(text: pl.Expr, dtype: pl.Decimal) -> pl.Expr:
-    """Parse decimals without exponent; a cast rounds half to even, and small exponents to 0 (1.44)."""
-    lost = text.str.contains(rf"\.\d{{{dtype.scale}}}\d*[1-9]|[eE]")
-    return pl.when(~lost).then(text.cast(dtype, strict=False))
+    return pl.when(~_loses_digits(text, dtype)).then(text.cast(dtype, strict=False))
 
 
-def _parse_short_float(text: pl.Expr, dtype: Any) -> pl.Expr:
-    """Parse texts that have too few digits to lose any."""
-    parsed = text.cast(dtype, strict=False)
-    is_short = text.str.len_bytes() <= _EXACT_DIGITS[type(dtype)]
-    return pl.when(is_short & parsed.abs().is_between(_NORMAL[type(dtype)], 1e38)).then(parsed)
+def _loses_digits(text: pl.Expr, dtype: pl.Decimal) -> pl.Expr:
+    """Whether a cast rounds, half to even (1.35 to 2.1), or may make 0 of an exponent (1.44)."""
+    return text.str.contains(rf"\.\d{{{dtype.scale}}}\d*[1-9]|[eE]")
+
+
+def _is_short(text: pl.Expr, value: pl.Expr, dtype: Any) -> pl.Expr:
+    """Whether a text has too few digits for a float to lose any."""
+    short = text.str.len_bytes() <= _EXACT_DIGITS[type(dtype)]
+    return short & (value.abs().is_between(_NORMAL[type(dtype)], 1e38) | text.is_in(_ZEROS))
 
 
 def _parse_float(text: pl.Expr, dtype: Any) -> pl.Expr:

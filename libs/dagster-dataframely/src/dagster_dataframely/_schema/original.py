@@ -9,7 +9,9 @@ import polars as pl
 from dagster_dataframely._cells import FIRST_DAY, LAST_DAY, PER_DAY
 from dagster_dataframely._names import ORIGINAL
 
-_ESCAPES = {character: json.dumps(character)[1:-1] for character in (*map(chr, range(32)), '"', "\\")}
+_ESCAPES = {
+    character: json.dumps(character)[1:-1] for character in (*map(chr, range(32)), '"', "\\")
+}
 
 
 def failed_in(column: str) -> pl.Expr:

@@ -19,6 +19,7 @@ from dagster_dataframely._settings import Settings
 from dagster_dataframely._typing import Frame
 from dagster_dataframely.errors import CastFailure, ColumnMismatch, InvalidArgumentError, ParseError
 
+
 @overload
 def parse(
     schema: type[dy.Schema], frame: pl.DataFrame, *, missing: Literal["fail", "null"] = ...
@@ -110,9 +111,7 @@ def noting_filled() -> Iterator[set[str]]:
         FILLED_IN_BODY.reset(token)
 
 
-def _failures(
-    rules: SchemaRules, found: pl.Schema, filled: Sequence[str]
-) -> list[CastFailure]:
+def _failures(rules: SchemaRules, found: pl.Schema, filled: Sequence[str]) -> list[CastFailure]:
     """The columns that are missing, and those whose conversion is left open."""
     if not rules.columns.keys() & found.keys():
         filled = ()  # A frame without columns has no rows to fill.
@@ -129,25 +128,33 @@ def _left_open(rules: SchemaRules, mismatch: ColumnMismatch, found: pl.Schema) -
 
 
 def _parse_columns(rules: SchemaRules, frame: Frame, found: pl.Schema) -> Frame:
-    sources: list[pl.Expr] = []
-    values: list[pl.Expr] = []
+    """Parse in steps: Polars computes twice what occurs twice, on some engines (1.35 to 2.1)."""
+    steps: list[list[pl.Expr]] = []
+
+    def keep(expression: pl.Expr) -> pl.Expr:
+        # Numbers for names: none of the frame's columns is left beside them.
+        name = f"{len(steps)} kept"
+        steps.append([expression.alias(name)])
+        return pl.col(name)
+
+    sources, parsed_columns, values = [], [], []
     lost: dict[str, pl.Expr] = {}
     for place, (name, column) in enumerate(rules.columns.items()):
-        # Numbers for names: no column of the frame stays beside them.
-        source, value = pl.col(f"{place}"), pl.col(f"{place} parsed")
         if name not in found:
-            value = pl.lit(None, dtype=column.dtype)
-        elif (parsed := parse_values(pl.col(name), found[name], column)) is None:
-            sources.append(pl.col(name).alias(f"{place} parsed"))
-        else:
-            sources += [parsed.source.alias(f"{place}"), parsed.value.alias(f"{place} parsed")]
-            lost[name] = pl.when(value.is_null()).then(source)
-        values.append(value.alias(name))
+            values.append(pl.lit(None, dtype=column.dtype).alias(name))
+            continue
+        sources.append(pl.col(name).alias(f"{place}"))
+        values.append(pl.col(f"{place}").alias(name))
+        if (parsed := parse_values(pl.col(f"{place}"), found[name], column, keep)) is not None:
+            values[-1] = pl.col(f"{place} parsed").alias(name)
+            parsed_columns.append(parsed.value.alias(f"{place} parsed"))
+            lost[name] = pl.when(pl.col(f"{place} parsed").is_null()).then(parsed.source)
     original = write_original(lost, found)
     if found.get(ORIGINAL) == pl.String:
         sources.append(pl.col(ORIGINAL))
         original = add_original(pl.col(ORIGINAL), original)
-    parsed_frame = frame.lazy().select(sources).select(*values, original.alias(ORIGINAL))
-    # Polars shares what expressions have in common in lazy frames only (1.35 to 2.1).
-    eager = isinstance(frame, pl.DataFrame)
-    return parsed_frame.collect(engine="in-memory") if eager else parsed_frame
+    plan = frame.lazy().select(sources)
+    for step in steps:
+        plan = plan.with_columns(step)
+    plan = plan.with_columns(parsed_columns).select(*values, original.alias(ORIGINAL))
+    return plan.collect(engine="in-memory") if isinstance(frame, pl.DataFrame) else plan

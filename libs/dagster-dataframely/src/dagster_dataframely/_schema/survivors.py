@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import dataframely as dy
 import polars as pl
 
-from dagster_dataframely._schema.from_text import means_null, parse_text
+from dagster_dataframely._schema.from_text import Keep, means_null, parse_text
 from dagster_dataframely._schema.text_format import inner_columns, read_text_format
 
 
@@ -26,7 +26,9 @@ _Inside = tuple[pl.Expr, pl.Expr]
 """What becomes of nested values, and whether anything inside of them is lost."""
 
 
-def parse_values(values: pl.Expr, found: Any, column: dy.Column) -> Parsed | None:
+def parse_values(
+    values: pl.Expr, found: Any, column: dy.Column, keep: Keep = lambda expression: expression
+) -> Parsed | None:
     """Parse the values of a column, or inside of one; `None` where they stay as they are.
 
     The conversion has one meaning, as `left_open` says.
@@ -36,11 +38,11 @@ def parse_values(values: pl.Expr, found: Any, column: dy.Column) -> Parsed | Non
     if found.is_nested() and not isinstance(column, dy.Any):
         return _parse_nested(values, found, column)
     if found == pl.String and formats.null:
-        values = pl.when(~means_null(values, dtype, formats)).then(values)
+        values = keep(pl.when(~means_null(values, dtype, formats)).then(values))
     elif column.validate_dtype(found):
         return None
     if found == pl.String:
-        value = parse_text(values, dtype, formats)
+        value = parse_text(values, dtype, formats, keep)
     elif found == pl.Null:
         value = values.cast(dtype)
     elif isinstance(found, (pl.Categorical, pl.Enum)):
@@ -48,7 +50,7 @@ def parse_values(values: pl.Expr, found: Any, column: dy.Column) -> Parsed | Non
     elif dtype == pl.String:
         value = values.cast(pl.String)
     elif dtype == pl.Boolean:
-        value = pl.when(values == 1).then(True).when(values == 0).then(False)  # noqa: FBT003
+        value = pl.when(values == 1).then(True).when(values == 0).then(False)
     elif found == pl.Boolean:
         value = values.cast(pl.UInt8).cast(dtype)
     else:
@@ -73,7 +75,9 @@ def _parse_struct(values: pl.Expr, found: pl.Struct, column: dy.Column) -> _Insi
         field.name: (by_place.struct.field(str(place)), field.dtype)
         for place, field in enumerate(found.fields)
     }
-    inner: dict[str, dy.Column] = dict(zip(_field_names(column), inner_columns(column), strict=True))
+    inner: dict[str, dy.Column] = dict(
+        zip(_field_names(column), inner_columns(column), strict=True)
+    )
     parsed = {name: parse_values(*fields[name], field) for name, field in inner.items()}
     if found == column.dtype and not any(parsed.values()):
         return None

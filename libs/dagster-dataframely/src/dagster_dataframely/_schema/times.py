@@ -3,6 +3,7 @@
 import datetime as dt
 import functools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,48 +26,49 @@ _FIRST_NS, _LAST_NS = dt.date(1677, 9, 22), dt.date(2262, 4, 10)
 _DIGITS = {"ms": 3, "us": 6, "ns": 9}
 """Decimals of a second that a time unit has."""
 
-_YEAR_1000 = -354_285
-"""Its first day, counted from 1970."""
+_YEAR_1000 = {
+    unit: -354_285 * per_day
+    for unit, per_day in {"days": 1, "ms": 86_400_000, "us": 86_400_000_000}.items()
+}
+"""When it began, counted from 1970; nanoseconds cannot count so far."""
 
-_PER_DAY = {"days": 1, "ms": 86_400_000, "us": 86_400_000_000}
+
+Attempt = tuple[pl.Expr, pl.Expr]
+"""What Polars makes of texts, and where that is what they mean."""
+
+
+def try_usual(text: pl.Expr, dtype: Any, formats: Sequence[str], time_zone: str | None) -> Attempt:
+    """Try the first format, or the most usual form of ISO 8601, on years of four digits."""
+    if isinstance(dtype, pl.Datetime) and not formats:
+        text = text.str.replace("T", " ", literal=True)
+        formats = [_ISO_MOMENTS[0] if dtype.time_zone is None else f"{_ISO_MOMENTS[0]}%#z"]
+    elif not formats:
+        formats = ["%Y-%m-%d" if isinstance(dtype, pl.Date) else _ISO_TIMES[0]]
+    value, means_it = _try(text, formats[0], dtype, time_zone)
+    return value, means_it & _is_late(value, dtype)
 
 
 def parse_iso(text: pl.Expr, dtype: Any, time_zone: str | None) -> pl.Expr:
     """Parse dates and times as ISO 8601 writes them; others are null."""
     if isinstance(dtype, pl.Date):
-        return _parse_date(text, "%Y-%m-%d")
+        return parse_time(text, "%Y-%m-%d", dtype, None)
     if isinstance(dtype, pl.Time):
         return pl.coalesce(parse_time(text, format_, dtype, None) for format_ in _ISO_TIMES)
-    spaced = text.str.replace("T", " ", literal=True)
-    attempts = []
+    text = text.str.replace("T", " ", literal=True)
+    formats: list[str] = []
     if dtype.time_zone is not None:
-        attempts += [_parse_moment(spaced, f"{format_}%#z", dtype) for format_ in _ISO_MOMENTS]
+        formats += [f"{format_}%#z" for format_ in _ISO_MOMENTS]
     if dtype.time_zone is None or time_zone is not None:
-        formats = (*_ISO_MOMENTS, "%Y-%m-%d")
-        attempts += [_parse_local(spaced, format_, dtype, time_zone) for format_ in formats]
-    return pl.coalesce(attempts)
-
-
-def parse_usual_iso(text: pl.Expr, dtype: Any) -> pl.Expr:
-    """Parse the most usual form of ISO 8601."""
-    if isinstance(dtype, pl.Date):
-        return _parse_date(text, "%Y-%m-%d")
-    if isinstance(dtype, pl.Time):
-        return parse_time(text, _ISO_TIMES[0], dtype, None)
-    zone = "" if dtype.time_zone is None else "%#z"
-    return _parse_moment(text.str.replace("T", " ", literal=True), f"{_ISO_MOMENTS[0]}{zone}", dtype)
+        formats += [*_ISO_MOMENTS, "%Y-%m-%d"]
+    return pl.coalesce(parse_time(text, format_, dtype, time_zone) for format_ in formats)
 
 
 def parse_time(text: pl.Expr, format_: str, dtype: Any, time_zone: str | None) -> pl.Expr:
     """Parse dates or times of one format; others, and those with a digit too many, are null."""
-    if isinstance(dtype, pl.Date):
-        return _parse_date(text, format_)
-    if isinstance(dtype, pl.Time):
-        # `str.to_time` drops digits after the sixth decimal (1.35 to 2.1).
-        return _parse_moment("1970-01-01 " + text, f"%Y-%m-%d {format_}", pl.Datetime("ns")).dt.time()
-    if _look_at(format_).zone:
-        return _parse_moment(text, format_, dtype)
-    return _parse_local(text, format_, dtype, time_zone)
+    value, means_it = _try(text, format_, dtype, time_zone)
+    # Polars takes the 24 of `1.2.24` for the year 24 (1.35 to 2.1).
+    early = r"(^|[^\d.,])0\d{3}" if _FRACTION.search(format_) else r"(^|\D)0\d{3}(\D|$)|^0\d{7}"
+    return pl.when(means_it & (_is_late(value, dtype) | text.str.contains(early))).then(value)
 
 
 def problem_of(format_: str, dtype: Any, time_zone: str | None) -> str | None:
@@ -120,60 +122,50 @@ def _look_at(format_: str) -> _Facts:
     )
 
 
-def _parse_date(text: pl.Expr, format_: str) -> pl.Expr:
-    return _with_whole_year(
-        text, text.str.to_date(format_, strict=False), "days", fraction=False
-    )
-
-
-def _parse_local(text: pl.Expr, format_: str, dtype: Any, time_zone: str | None) -> pl.Expr:
-    """Parse local times; in a zone, where one exists once there."""
-    local = _parse_moment(text, format_, pl.Datetime(dtype.time_unit))
-    if time_zone is None:
-        return local
+def _try(text: pl.Expr, format_: str, dtype: Any, time_zone: str | None) -> Attempt:
+    if isinstance(dtype, pl.Date):
+        return text.str.to_date(format_, strict=False), text.is_not_null()
+    if isinstance(dtype, pl.Time):
+        # `str.to_time` drops digits after the sixth decimal (1.35 to 2.1).
+        text, format_ = "1970-01-01 " + text, f"%Y-%m-%d {format_}"
+        moment, means_it = _try_moment(text, format_, pl.Datetime("ns"))
+        return moment.dt.time(), means_it
+    if time_zone is None or _look_at(format_).zone:
+        return _try_moment(text, format_, dtype)
+    local, means_it = _try_moment(text, format_, pl.Datetime(dtype.time_unit))
     there = local.dt.replace_time_zone(time_zone, ambiguous="null", non_existent="null")
-    return there.dt.convert_time_zone(dtype.time_zone)
+    return there.dt.convert_time_zone(dtype.time_zone), means_it
 
 
-def _parse_moment(text: pl.Expr, format_: str, dtype: pl.Datetime) -> pl.Expr:
-    facts = _look_at(format_)
-    if not facts.time:
-        return _in_range(_parse_date(text, format_), dtype).cast(dtype)
+def _try_moment(text: pl.Expr, format_: str, dtype: pl.Datetime) -> Attempt:
+    if not _look_at(format_).time:
+        day = text.str.to_date(format_, strict=False)
+        return day.cast(dtype), _in_range(day, dtype)
     moment = text.str.to_datetime(format_, time_unit=dtype.time_unit, strict=False)
-    if dtype.time_unit == "ns":
-        in_microseconds = text.str.to_datetime(format_, time_unit="us", strict=False)
-        moment = pl.when(_in_range(in_microseconds, dtype).is_not_null()).then(moment)
+    day = text.str.to_date(format_, strict=False) if dtype.time_unit == "ns" else moment
     if "%s" in format_:
         moment = moment.dt.replace_time_zone("UTC")
     if dtype.time_zone is not None:
         moment = moment.dt.convert_time_zone(dtype.time_zone)
-    lost = pl.lit(value=False)
+    means_it = _in_range(day, dtype)
     if _FRACTION.search(format_):
         digits = _DIGITS[dtype.time_unit]
-        lost |= text.str.contains(rf"[.,]\d{{{digits}}}\d*[1-9]\d*\s*([Zz+-].*|[AaPp][Mm])?$")
+        lost = rf"[.,]\d{{{digits}}}\d*[1-9]\d*\s*([Zz+-].*|[AaPp][Mm])?$"
+        means_it &= ~text.str.contains(lost)
     if _SECOND.search(format_):
         # The second 60 becomes the next minute (1.35 to 2.1).
-        full = pl.when(moment.dt.second() == 0).then(text)
-        lost |= full.str.contains(r"[:T ]60|\d{4}60").fill_null(value=False)
-    if dtype.time_unit != "ns":
-        fraction = _FRACTION.search(format_) is not None
-        moment = _with_whole_year(text, moment, dtype.time_unit, fraction=fraction)
-    return pl.when(~lost).then(moment)
+        means_it &= (moment.dt.second() != 0) | ~text.str.contains(r"[:T ]60|\d{4}60")
+    return moment, means_it
 
 
-def _in_range(moment: pl.Expr, dtype: pl.Datetime) -> pl.Expr:
-    """Days or moments that a time unit can count; the others are null."""
-    if dtype.time_unit != "ns":
-        return moment
-    return pl.when(moment.dt.date().is_between(_FIRST_NS, _LAST_NS)).then(moment)
+def _in_range(day: pl.Expr, dtype: pl.Datetime) -> pl.Expr:
+    """Whether a time unit can count what was parsed."""
+    return day.is_between(_FIRST_NS, _LAST_NS) if dtype.time_unit == "ns" else day.is_not_null()
 
 
-def _with_whole_year(text: pl.Expr, parsed: pl.Expr, unit: str, *, fraction: bool) -> pl.Expr:
-    """Drop what Polars parses as one of the first 999 years, unless that has four digits in the text.
-
-    It takes the 24 of `1.2.24` for the year 24 (1.35 to 2.1).
-    """
-    four_digits = r"(^|[^\d.,])0\d{3}" if fraction else r"(^|\D)0\d{3}(\D|$)|^0\d{7}"
-    is_early = parsed.to_physical() < _YEAR_1000 * _PER_DAY[unit]
-    early = pl.when(is_early).then(text)
-    return pl.when(~is_early | early.str.contains(four_digits)).then(parsed)
+def _is_late(value: pl.Expr, dtype: Any) -> pl.Expr:
+    """Whether a day has a year of four digits or more."""
+    unit = "days" if isinstance(dtype, pl.Date) else getattr(dtype, "time_unit", "ns")
+    if unit not in _YEAR_1000:
+        return value.is_not_null()
+    return value.to_physical() >= _YEAR_1000[unit]
