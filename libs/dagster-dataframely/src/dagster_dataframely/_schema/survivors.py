@@ -1,5 +1,7 @@
 """Turn values into ones of another dtype that mean the same, and say which do not survive."""
 
+import math
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import dataframely as dy
@@ -54,9 +56,25 @@ def parse_values(
     elif found == pl.Boolean:
         value = values.cast(pl.UInt8).cast(dtype)
     else:
-        there = values.cast(dtype, strict=False)
-        value = pl.when(there.cast(found, strict=False).eq_missing(values)).then(there)
+        there = _cast(values, found, dtype)
+        value = pl.when(_cast(there, dtype, found).eq_missing(values)).then(there)
     return Parsed(values, value)
+
+
+def _cast(values: pl.Expr, found: Any, dtype: Any) -> pl.Expr:
+    """Cast values; ones that do not fit are null."""
+    if found.is_float() and isinstance(dtype, pl.Decimal):
+        # Polars raises where a float is rounded to a digit too many (1.35 to 2.1).
+        values = pl.when(values.cast(pl.Float64).abs() < _bound(dtype)).then(values)
+    return values.cast(dtype, strict=False)
+
+
+def _bound(dtype: pl.Decimal) -> float:
+    """A float below which no number needs more digits than the dtype has."""
+    whole, smallest = Decimal(10) ** (dtype.precision - dtype.scale), Decimal(10) ** -dtype.scale
+    return math.nextafter(
+        float(whole - smallest), math.inf if float(whole - smallest) < whole else 0
+    )
 
 
 def _parse_nested(values: pl.Expr, found: Any, column: dy.Column) -> Parsed | None:

@@ -126,10 +126,8 @@ def _try(text: pl.Expr, format_: str, dtype: Any, time_zone: str | None) -> Atte
     if isinstance(dtype, pl.Date):
         return text.str.to_date(format_, strict=False), text.is_not_null()
     if isinstance(dtype, pl.Time):
-        # `str.to_time` drops digits after the sixth decimal (1.35 to 2.1).
-        text, format_ = "1970-01-01 " + text, f"%Y-%m-%d {format_}"
-        moment, means_it = _try_moment(text, format_, pl.Datetime("ns"))
-        return moment.dt.time(), means_it
+        time = text.str.to_time(format_, strict=False)
+        return time, _keeps_digits(text, time, format_, "ns")
     if time_zone is None or _look_at(format_).zone:
         return _try_moment(text, format_, dtype)
     local, means_it = _try_moment(text, format_, pl.Datetime(dtype.time_unit))
@@ -140,22 +138,26 @@ def _try(text: pl.Expr, format_: str, dtype: Any, time_zone: str | None) -> Atte
 def _try_moment(text: pl.Expr, format_: str, dtype: pl.Datetime) -> Attempt:
     if not _look_at(format_).time:
         day = text.str.to_date(format_, strict=False)
-        return day.cast(dtype), _in_range(day, dtype)
+        return day.cast(dtype, strict=False), _in_range(day, dtype)
     moment = text.str.to_datetime(format_, time_unit=dtype.time_unit, strict=False)
     day = text.str.to_date(format_, strict=False) if dtype.time_unit == "ns" else moment
     if "%s" in format_:
         moment = moment.dt.replace_time_zone("UTC")
     if dtype.time_zone is not None:
         moment = moment.dt.convert_time_zone(dtype.time_zone)
-    means_it = _in_range(day, dtype)
+    return moment, _in_range(day, dtype) & _keeps_digits(text, moment, format_, dtype.time_unit)
+
+
+def _keeps_digits(text: pl.Expr, time: pl.Expr, format_: str, time_unit: str) -> pl.Expr:
+    keeps = time.is_not_null()
     if _FRACTION.search(format_):
-        digits = _DIGITS[dtype.time_unit]
+        digits = _DIGITS[time_unit]
         lost = rf"[.,]\d{{{digits}}}\d*[1-9]\d*\s*([Zz+-].*|[AaPp][Mm])?$"
-        means_it &= ~text.str.contains(lost)
+        keeps &= ~text.str.contains(lost)
     if _SECOND.search(format_):
         # The second 60 becomes the next minute (1.35 to 2.1).
-        means_it &= (moment.dt.second() != 0) | ~text.str.contains(r"[:T ]60|\d{4}60")
-    return moment, means_it
+        keeps &= (time.dt.second() != 0) | ~text.str.contains(r"[:T ]60|\d{4}60")
+    return keeps
 
 
 def _in_range(day: pl.Expr, dtype: pl.Datetime) -> pl.Expr:
