@@ -71,13 +71,17 @@ TEXTS: dict[str, tuple[dy.Column, dict[str, Any]]] = {
     "decimals": (
         dy.Decimal(10, 2),
         {
-            "12.50": Decimal("12.50"), "12.5": Decimal("12.50"), "+1": Decimal(1), "-.5": Decimal("-0.5"),
+            "12.50": Decimal("12.50"), "12.5": Decimal("12.50"), "+1": Decimal(1),
+            "-.5": Decimal("-0.5"),
             "12.500": Decimal("12.50"), " 12 ": Decimal(12), "12.345": LOST, "12.355": LOST,
             "12.999": LOST, "12.5000001": LOST, "1e3": LOST, "1e-9": LOST, "123456789.00": LOST,
             "12,50": LOST, "": LOST, "NaN": LOST,
         },
     ),
-    "decimals without decimals": (dy.Decimal(4, 0), {"12": Decimal(12), "12.0": Decimal(12), "12.1": LOST}),
+    "decimals without decimals": (
+        dy.Decimal(4, 0),
+        {"12": Decimal(12), "12.0": Decimal(12), "12.1": LOST},
+    ),
     "Booleans": (
         dy.Bool(),
         {"true": True, "FALSE": False, " True ": True, "yes": LOST, "1": LOST, "": LOST},
@@ -100,7 +104,8 @@ TEXTS: dict[str, tuple[dy.Column, dict[str, Any]]] = {
             "2024-07-01 12:00:00.000000000": NOON, "2024-07-01 12:00:00.0000001": LOST,
             "2024-07-01 11:59:60": LOST, "2024-07-01T12:00:00Z": LOST, "2024-07-01T24:00:00": LOST,
             "24-07-01 12:00:00": LOST, "24-07-01 12:00:00.0123": LOST,
-            "0001-01-01 00:00:00": dt.datetime(1, 1, 1), "1960-07-01 10:00:00": dt.datetime(1960, 7, 1, 10),
+            "0001-01-01 00:00:00": dt.datetime(1, 1, 1),
+            "1960-07-01 10:00:00": dt.datetime(1960, 7, 1, 10),
         },
     ),
     "milliseconds": (
@@ -359,7 +364,7 @@ def test_a_frame_with_no_declared_column_has_no_rows_to_fill() -> None:
 
 
 def test_another_word_for_missing_is_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match="`missing`.*'drop'"):
+    with pytest.raises(InvalidArgumentError, match=r"`missing`.*'drop'"):
         dd.parse(Pair, pl.DataFrame(), missing="drop")  # type: ignore[call-overload]
 
 
@@ -398,11 +403,16 @@ def test_no_value_is_looked_at_before_a_lazy_frame_runs() -> None:
 
 # Random texts.
 
+
+def write_short(number: float) -> str:
+    return str(pl.Series([number], dtype=pl.Float32).cast(pl.String).item())
+
+
 DECIMALS = st.decimals(min_value=-99_999_999, max_value=99_999_999, places=2)
 WRITTEN: list[tuple[dy.Column, st.SearchStrategy[Any], Any]] = [
     (dy.Int64(), st.integers(-(2**63), 2**63 - 1), str),
     (dy.Float64(), st.floats(allow_nan=False), repr),
-    (dy.Float32(), st.floats(allow_nan=False, width=32), lambda f: str(pl.Series([f], dtype=pl.Float32).cast(pl.String)[0])),
+    (dy.Float32(), st.floats(allow_nan=False, width=32), write_short),
     (dy.Decimal(10, 2), DECIMALS, lambda number: f"{number:f}"),
     (dy.Date(), st.dates(), str),
     (dy.Datetime(), st.datetimes(), lambda moment: moment.isoformat()),

@@ -143,7 +143,7 @@ def _problem(column: dy.Column) -> str | None:
             known = "" if name in _ARGUMENTS else ", or any other column"
             return f"`{name}` is not for {column.dtype.base_type()}{known}"
         if name in _LISTS:
-            if isinstance(value, str) or not all(isinstance(text, str) for text in value):
+            if not isinstance(value, (list, tuple)) or not all(isinstance(t, str) for t in value):
                 return f"`{name}` is {value!r}, and not a list of texts"
         elif not isinstance(value, str):
             return f"`{name}` is {value!r}, and not a text"

@@ -82,7 +82,7 @@ def problem_of(format_: str, dtype: Any, time_zone: str | None) -> str | None:
         parsed = pl.select(parse_time(pl.lit(facts.text), format_, dtype, time_zone)).item()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return "Polars does not know it"
-    if parsed is None:
+    if parsed is None or not _is_close(parsed):
         return "it says too little, or what Polars does not parse"
     if facts.day is isinstance(dtype, pl.Time):
         return "a time has no day" if facts.day else "it has no day"
@@ -94,6 +94,14 @@ def problem_of(format_: str, dtype: Any, time_zone: str | None) -> str | None:
         if not facts.zone and dtype.time_zone is not None and time_zone is None:
             return 'it has no `%z`: say `time_zone="..."` too'
     return None
+
+
+def _is_close(parsed: Any) -> bool:
+    """Whether a parsed sample is of the day of the sample, in one zone or another."""
+    if isinstance(parsed, dt.time):
+        return True
+    day: dt.date = parsed.date() if isinstance(parsed, dt.datetime) else parsed
+    return abs(day - _SAMPLE.date()) <= dt.timedelta(days=1)
 
 
 @dataclass(frozen=True)
