@@ -1,6 +1,7 @@
 """`python -m dagster_dataframely infer FILE` prints a schema for the table that a file holds."""
 
 import argparse
+import codecs
 import keyword
 import re
 import sys
@@ -42,15 +43,22 @@ def _build_parser() -> argparse.ArgumentParser:
     add("--name", type=_class_name, help="the class's name (default: made from the file's)")
     add("--rows", type=_count, help="look at the first rows only (default: all)")
     add("--no-ranges", dest="ranges", action="store_false", help="leave out minima and maxima")
-    add(
-        "--separator", type=_separator, help="of a CSV file (default: a comma; in .tsv files a tab)"
-    )
+    add("--separator", type=_separator, help="of a CSV file (default: that of its first line)")
     add("--null", action="append", default=[], help="text that is null in a CSV file; repeatable")
+    add("--encoding", type=_encoding, help="of a CSV file (default: UTF-8)")
+    add("--max-columns", type=_count, default=1000, help="refuse tables with more (default: 1000)")
     return parser
 
 
 def _infer(parsed: argparse.Namespace) -> str:
-    options = Options(parsed.table, parsed.rows, parsed.separator, parsed.null)
+    options = Options(
+        parsed.table,
+        parsed.rows,
+        parsed.separator,
+        parsed.null,
+        parsed.encoding,
+        parsed.max_columns,
+    )
     with reading(parsed.file):
         table = open_table(parsed.file, options)
         inference = infer(table, _progress())
@@ -90,6 +98,14 @@ def _separator(text: str) -> str:
         message = f"{text!r} is not a single ASCII character"
         raise argparse.ArgumentTypeError(message)
     return text
+
+
+def _encoding(text: str) -> str:
+    try:
+        return codecs.lookup(text).name
+    except LookupError as error:
+        message = f"Python knows no encoding {text!r}"
+        raise argparse.ArgumentTypeError(message) from error
 
 
 def _progress() -> Callable[[str], None]:

@@ -43,6 +43,7 @@ def test_a_name_for_the_class(tmp_path: Path, printed: Run) -> None:
         ["--rows", "-1"],
         ["--rows", "x"],
         ["--separator", "||"],
+        ["--encoding", "klingon"],
     ],
     ids=" ".join,
 )

@@ -194,7 +194,7 @@ def test_an_unknown_kind(tmp_path: Path, refused: Run) -> None:
     [
         ("x.parquet", b"id\n1\n", "File out of specification"),
         ("x.csv", b"", "empty CSV"),
-        ("x.csv", b"a\n\xe9\n", "invalid utf-8 sequence"),
+        ("x.csv", b"a\n\xe9\n", "it is not UTF-8, at byte 2"),
         ("x.csv", b"a,b\n1,2,3\n", "found more fields than defined"),
         ("x.csv.gz", b"\x1f\x8bno", ""),
     ],

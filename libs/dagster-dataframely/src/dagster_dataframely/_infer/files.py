@@ -4,6 +4,7 @@ import functools
 import importlib
 import io
 import re
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
+from dagster_dataframely._infer.heads import guess_separator, read_source
 from dagster_dataframely._names import is_nameable
 from dagster_dataframely._text import count, cut, list_within, quote_identifier
 from dagster_dataframely.errors import UnreadableFileError
@@ -36,7 +38,7 @@ _UNREADABLE = re.compile(r"\b(INTERVAL|UNION)\b")
 """DuckDB's types that Polars panics at (2.1)."""
 
 
-_ERRORS = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
+_ERRORS = (OSError, EOFError, zlib.error, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 
 
 _TEXT = re.compile(r"""'[^']*'|"[^"]*\"""")
@@ -50,6 +52,8 @@ class Options:
     rows: int | None = None
     separator: str | None = None
     nulls: Sequence[str] = ()
+    encoding: str | None = None
+    max_columns: int = 1000
 
     def limit(self, rows: int) -> int:
         """How many of these rows are wanted."""
@@ -97,6 +101,11 @@ def open_table(path: Path, options: Options) -> Table:
             if options.table is not None and open_kind is not _open_duckdb:
                 raise UnreadableFileError(str(path), "`--table` is for DuckDB")
             table = open_kind(path, options)
+            if len(table.schema) > options.max_columns:
+                ask = f"`--max-columns {len(table.schema)}` looks at them"
+                raise UnreadableFileError(
+                    str(path), f"it has {count(len(table.schema), 'column')}: {ask}"
+                )
             if not any(map(is_nameable, table.schema)):
                 raise UnreadableFileError(str(path), "it has no column that a schema can declare")
             return table
@@ -112,10 +121,13 @@ def _open_parquet(path: Path, options: Options) -> Table:
 
 
 def _open_csv(path: Path, options: Options) -> Table:
+    source = read_source(path, options.encoding)
+    guessed = guess_separator(path, source)
+    separator = options.separator or ("\t" if path.suffix.lower() == ".tsv" else guessed)
     scan = functools.partial(
         pl.scan_csv,
-        path,
-        separator=options.separator or ("\t" if path.suffix.lower() == ".tsv" else ","),
+        source,
+        separator=separator,
         null_values=list(options.nulls) or None,
         n_rows=options.rows,
         try_parse_dates=True,
@@ -126,7 +138,12 @@ def _open_csv(path: Path, options: Options) -> Table:
     frame = _fit(scan, pl.Schema({**schema, **_late_dtypes(scan, schema)}))
     rows = options.limit(frame.select(pl.len()).collect().item())
     batches = functools.partial(read_batches, frame, rows)
-    title = f"{path.name}, read with `try_parse_dates=True`"
+    read_with = ["`try_parse_dates=True`"]
+    if separator != ",":
+        read_with.append(f"`separator={separator!r}`")
+    if options.encoding is not None:
+        read_with.append(f"encoding {options.encoding}")
+    title = f"{path.name}, read with {' and '.join(read_with)}"
     return Table(frame.collect_schema(), rows, batches, path.name.partition(".")[0], title)
 
 
