@@ -70,7 +70,7 @@ def test_an_interrupted_command_ends_without_a_traceback(
     def interrupt(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "open_table", interrupt)
+    monkeypatch.setattr(command, "open_files", interrupt)
     assert command.main(["infer", "orders.parquet"]) == 130
     assert capsys.readouterr() == ("", "")
 
