@@ -149,8 +149,10 @@ def open_csv_files(files: Files, options: Options) -> Table:
         rows=options.rows,
     )
     reject_many_columns(files.paths[0], len(drops.columns), options)
+    # Batches may end without an error (1.35), so that all columns are read first.
+    counts = pl.len(), pl.all().null_count().name.suffix(" nulls")
+    rows = drops.scan.select(*counts).collect(engine="streaming").item(0, 0)
     meanings = find_meanings(drops)
-    rows = drops.scan.select(pl.len()).collect(engine="streaming").item()
     places = {name: str(place) for place, name in enumerate(drops.columns)}
 
     def batches(columns: Sequence[str] | None = None, /) -> Iterator[pl.DataFrame]:
