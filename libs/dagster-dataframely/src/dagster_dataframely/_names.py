@@ -14,6 +14,9 @@ COLUMN_PREFIX = "dy_"
 SCHEMA_METADATA_KEY = "dagster_dataframely"
 """Where `dd.severity` keeps its mapping in a column's Dataframely metadata."""
 
+TEXT_FORMAT_METADATA_KEY = "dagster_dataframely_text_format"
+"""Where `dd.text_format` keeps its mapping: another key, so that `**` merges it with a severity."""
+
 COLUMNS_CHECK = "dy_schema__columns"
 RULES_CHECK = "dy_schema__rules"
 
@@ -65,6 +68,9 @@ POLARS_ROWS, POLARS_STATISTICS = "table", "stats"
 
 VALID, INVALID, UNKNOWN = "valid", "invalid", "unknown"
 """What a rule column of a quarantine reads."""
+
+ORIGINAL = "dy_original"
+"""The column in which `dd.parse` keeps what it could not parse."""
 
 QUARANTINE_SUFFIX = "_quarantine"
 FAILED_RULES = "dy_failed_rules"

@@ -13,6 +13,7 @@ import polars as pl
 from dagster_dataframely import _names
 from dagster_dataframely._schema.rules import PRIMARY_KEY, Rule, SchemaRules, reject_non_boolean
 from dagster_dataframely._schema.severity import Severity, declared_on_column, declared_on_rule
+from dagster_dataframely._schema.text_format import inner_columns, reject_text_formats
 from dagster_dataframely._schema.words import (
     check_function,
     describe_constraint,
@@ -62,6 +63,7 @@ def _read_class(schema: type[dy.Schema]) -> SchemaRules:
         raise ReservedColumnError(schema.__name__, reserved)
     if unusable := [name for name in columns if not _names.is_nameable(name)]:
         raise InvalidColumnError(schema.__name__, unusable)
+    reject_text_formats(schema.__name__, columns)
     declared: dict[str, Any] = {}
     rules = [
         *_column_rules(columns, declared),
@@ -148,7 +150,7 @@ def _is_personal(column: dy.Column) -> bool:
     """Whether a column is marked `pii`, or one inside of it is."""
     if (column.metadata or {}).get("pii"):
         return True
-    return any(map(_is_personal, _inner_columns(column)))
+    return any(map(_is_personal, inner_columns(column)))
 
 
 def reject_collisions(schema: type[dy.Schema], names: Iterable[tuple[str, str]]) -> None:
@@ -192,7 +194,7 @@ def _reject_regexes(schema: type[dy.Schema], columns: Mapping[str, dy.Column]) -
                     f"has a pattern that Rust cannot compile: {regex}",
                     "Look-around and back-references do not exist there: write a `check`.",
                 ) from None
-        for inner in _inner_columns(column):
+        for inner in inner_columns(column):
             _reject_regexes(schema, {f"{name}|inner": inner})
 
 
@@ -222,7 +224,7 @@ def _column_rules(columns: Mapping[str, dy.Column], declared: dict[str, Any]) ->
 
 def _has_own_rules(column: dy.Column) -> bool:
     """Whether a class that is not Dataframely's makes rules of a column, or of one inside of it."""
-    return _makes_own_rules(type(column)) or any(map(_has_own_rules, _inner_columns(column)))
+    return _makes_own_rules(type(column)) or any(map(_has_own_rules, inner_columns(column)))
 
 
 @functools.cache
@@ -235,13 +237,6 @@ def _is_uniqueness(expression: pl.Expr, column: str) -> bool:
     """Whether it is what Dataframely writes for `unique=True`; a list is wrapped in a struct."""
     keys = (pl.col(column), pl.struct(column))
     return any(expression.meta.eq(key.is_unique()) for key in keys)
-
-
-def _inner_columns(column: dy.Column) -> Iterable[dy.Column]:
-    inner = getattr(column, "inner", None)
-    if inner is None:
-        return ()
-    return inner.values() if isinstance(inner, Mapping) else (inner,)
 
 
 def _primary_key_rule(columns: Mapping[str, dy.Column]) -> list[Rule]:
@@ -331,7 +326,7 @@ def _mark_whole_table(rule: Rule, on_no_rows: pl.DataFrame | None) -> Rule:
 
 def _takes_any_dtype(column: dy.Column) -> bool:
     """Whether the dtype of a column, or of one inside of it, shows only in a frame."""
-    return isinstance(column, dy.Any) or any(map(_takes_any_dtype, _inner_columns(column)))
+    return isinstance(column, dy.Any) or any(map(_takes_any_dtype, inner_columns(column)))
 
 
 def _reject_unknown_severities(read: SchemaRules, severities: Mapping[str, object]) -> None:

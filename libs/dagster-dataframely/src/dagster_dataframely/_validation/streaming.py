@@ -88,7 +88,9 @@ def _find_duplicates(
         values = _collect(keys)
         rows = duplicated_rows(values, rule.expression)
         positions = staged.positions_of(rows)
-        return flag.scatter(positions.sort(), False), find_duplicates(values[rows], positions, sample)
+        return flag.scatter(positions.sort(), False), find_duplicates(
+            values[rows], positions, sample
+        )
     no_row = _collect(keys.head(0))
     found = [find_duplicates(no_row, pl.Series(dtype=pl.get_index_type()), sample)]
     for members in _suspects(keys.with_row_index(_INDEX), key, staged.height, limits):
