@@ -45,6 +45,7 @@ LAPS = 11
 QUARANTINE = {"quarantine": True}
 FILTER = {"filter": True}
 IN_MEMORY = {"engine": "in-memory"}
+UNIQUE = {"unique": True}
 NO_STATISTICS = {"statistics": False}
 
 
@@ -92,6 +93,18 @@ def _wide() -> Iterable[Side]:
 SIDES = [
     _lazy("plain", "plain asset", "plain"),
     _lazy("quarantine", "this library, quarantine", "library", arguments=QUARANTINE),
+    _lazy(
+        "unique",
+        "this library, quarantine, no key repeats",
+        "library",
+        arguments={**QUARANTINE, **UNIQUE},
+    ),
+    _lazy(
+        "unique-no-statistics",
+        "this library, quarantine, no key repeats, `statistics=False`",
+        "library",
+        arguments={**QUARANTINE, **UNIQUE, **NO_STATISTICS},
+    ),
     _lazy("library", "this library, no quarantine", "library"),
     _lazy(
         "memory-quarantine",
@@ -139,6 +152,13 @@ SIDES = [
     Side("fan-in", "library-fan-in", "this library", "fan_in:library"),
     Side("definition", "plain-definition", "`@dg.asset` with as many checks", "definitions:plain"),
     Side("definition", "library-definition", "this library", "definitions:library"),
+    Side(
+        "definition",
+        "shared-definition",
+        "this library, 10 assets for each schema",
+        "definitions:library",
+        {"schemas": 20},
+    ),
     *_small("ephemeral"),
     *_small("sqlite"),
     *_wide(),

@@ -8,7 +8,9 @@ from dagster_dataframely._checks.collection_checks import build_collection_check
 from dagster_dataframely._checks.rule_checks import build_rule_checks
 from dagster_dataframely._quarantine.spec import build_quarantine_spec, build_quarantine_specs
 from dagster_dataframely._schema.cast import strict_cast
+from dagster_dataframely._schema.parse import parse
 from dagster_dataframely._schema.severity import rule, severity
+from dagster_dataframely._schema.text_format import text_format
 from dagster_dataframely._settings import Granularity, MultiColumnRules
 
 __all__ = [
@@ -24,9 +26,11 @@ __all__ = [
     "data",
     "dy_asset",
     "errors",
+    "parse",
     "rule",
     "severity",
     "strict_cast",
     "testing",
+    "text_format",
     "wiring",
 ]

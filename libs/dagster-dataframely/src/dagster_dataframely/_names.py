@@ -14,6 +14,9 @@ COLUMN_PREFIX = "dy_"
 SCHEMA_METADATA_KEY = "dagster_dataframely"
 """Where `dd.severity` keeps its mapping in a column's Dataframely metadata."""
 
+TEXT_FORMAT_METADATA_KEY = "dagster_dataframely_text_format"
+"""Where `dd.text_format` keeps its mapping: another key, so that `**` merges it with a severity."""
+
 COLUMNS_CHECK = "dy_schema__columns"
 RULES_CHECK = "dy_schema__rules"
 
@@ -66,10 +69,17 @@ POLARS_ROWS, POLARS_STATISTICS = "table", "stats"
 VALID, INVALID, UNKNOWN = "valid", "invalid", "unknown"
 """What a rule column of a quarantine reads."""
 
+ORIGINAL = "dy_original"
+"""The column in which `dd.parse` keeps what it could not parse."""
+
 QUARANTINE_SUFFIX = "_quarantine"
 FAILED_RULES = "dy_failed_rules"
 RUN_ID = "dy_run_id"
 WRITTEN_AT = "dy_written_at"
+
+
+_FORBIDDEN = re.compile(r"[^A-Za-z0-9_]")
+"""What Dagster does not allow in a check name (1.13)."""
 
 
 def rule_check_name(rule: str) -> str:
@@ -104,5 +114,4 @@ def quarantine_key(asset_key: dg.AssetKey) -> dg.AssetKey:
 
 
 def _identifier(text: str) -> str:
-    """Dagster allows ASCII letters, digits and `_` in a check name (1.13)."""
-    return re.sub(r"[^A-Za-z0-9_]", "_", text)
+    return _FORBIDDEN.sub("_", text)

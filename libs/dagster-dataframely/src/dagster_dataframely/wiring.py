@@ -260,8 +260,7 @@ def process(
 ) -> Iterator[AssetYield]:
     """What `dd.asset` does with what its function returns: the events of one of the seven exits.
 
-    Yields the `MaterializeResult` with the surviving rows, where there are any to write, and one
-    result for each check of `check_specs`. Where the run must not go on, the error comes last.
+    Yields a `MaterializeResult` if rows are written, a result for each check, and errors last.
 
     Args:
         schema: The schema class.

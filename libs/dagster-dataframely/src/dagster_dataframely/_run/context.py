@@ -29,6 +29,8 @@ from dagster_dataframely._schema.read import build_expressions
 from dagster_dataframely._typing import Log
 from dagster_dataframely._upstream.io_managers import BoundManager, bound_manager
 from dagster_dataframely._upstream.steps import is_partitioned
+from dagster_dataframely._upstream.storages import sink_options
+from dagster_dataframely._validation.staging import UNPUBLISHED
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class RunContext:
     """Turns error rows into what theirs takes."""
     lists: bool = True
     """Whether the quarantine's storage has lists."""
+    sink_options: Mapping[str, Any] = UNPUBLISHED
+    """How the IO manager is going to ask for the table's file, where that is known."""
     run_id: str | None = None
     partition_range: PartitionRange | None = None
     """Of a run over several partitions."""
@@ -72,6 +76,7 @@ class RunContext:
             hand_over=choose_hand_over(bound, name, unstorable, log),
             hand_over_error_rows=choose_hand_over(of_errors, name, unstorable, log),
             lists=takes_lists(of_errors),
+            sink_options=sink_options(bound) or UNPUBLISHED,
             run_id=step.run.run_id,
             partition_range=PartitionRange(step, key) if has_range else None,
             bound=bound,

