@@ -36,6 +36,7 @@ GROUPS = [
     Group("definition", "200 assets with 30 rules each are defined", "plain-definition"),
     Group("ephemeral", "A run on 1,000 rows, ephemeral instance", "plain-ephemeral"),
     Group("sqlite", "A run on 1,000 rows, SQLite", "plain-sqlite"),
+    Group("hours", "One run over 168 hourly partitions, SQLite", "plain-hours"),
     Group("wide", "5,000 columns and 2,000 rules that fail", "plain-wide"),
 ]
 
@@ -65,6 +66,17 @@ def _small(storage: str) -> Iterable[Side]:
     yield side("plain", "plain asset", "plain")
     yield side("checked", "plain asset, checks that always pass", "plain", checks=CHECKS)
     for granularity in ("rule", "column", "schema"):
+        title = f'this library, `check_granularity="{granularity}"`'
+        yield side(granularity, title, "library", check_granularity=granularity)
+
+
+def _hours() -> Iterable[Side]:
+    def side(name: str, title: str, program: str, **arguments: Any) -> Side:
+        given = {"hours": 168, **arguments}
+        return Side("hours", f"{name}-hours", title, f"hours:{program}", given)
+
+    yield side("plain", "plain asset", "plain")
+    for granularity in ("rule", "schema"):
         title = f'this library, `check_granularity="{granularity}"`'
         yield side(granularity, title, "library", check_granularity=granularity)
 
@@ -161,6 +173,7 @@ SIDES = [
     ),
     *_small("ephemeral"),
     *_small("sqlite"),
+    *_hours(),
     *_wide(),
 ]
 

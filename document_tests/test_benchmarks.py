@@ -26,6 +26,7 @@ ASIDE_BY_ROW = 176
 SMALL: Mapping[str, Mapping[str, Any]] = {
     "definition": {"assets": 3},
     "fan-in": {"partitions": 4},
+    "hours": {"hours": 3},
 }
 FACTS: Mapping[str, Mapping[str, int]] = {
     "lazy": {"table": ROWS - ASIDE, "aside": ASIDE},
@@ -71,6 +72,11 @@ def test_every_side_of_this_environment_does_what_its_row_says(
         assert facts == {"table": ROWS - ASIDE_BY_ROW, "aside": ASIDE_BY_ROW}
     elif side.group in FACTS:
         assert facts == FACTS[side.group]
+    elif side.group == "hours":
+        assert facts == {
+            "checks": {"plain": 0, "rule": 12, "schema": 2}[side.name.split("-")[0]],
+            "partitions": 3,
+        }
     elif side.group == "definition":
         assert facts["checks"] == 3 * 31
     else:

@@ -290,6 +290,16 @@ def test_flags_and_decimals_are_parsed_to_each_other() -> None:
 # Nested values.
 
 
+def test_arrays_are_lists_of_the_same_values() -> None:
+    class Pairs(dy.Schema):
+        a = dy.List(dy.Int8())
+
+    found = pl.DataFrame({"a": [[1, 2], None]}, schema={"a": pl.Array(pl.Int8, 2)})
+    parsed = dd.parse(Pairs, found)
+    assert parsed["a"].to_list() == [[1, 2], None]
+    assert parsed["a"].dtype == pl.List(pl.Int8)
+
+
 def test_nested_values_survive_whole_or_not_at_all() -> None:
     class Nested(dy.Schema):
         days = dy.List(dy.Date(metadata=dd.text_format("%d.%m.%Y")))

@@ -10,8 +10,11 @@ from polars.testing import assert_frame_equal, assert_series_equal
 from dagster_dataframely._schema.read import read_schema
 from dagster_dataframely._validation.limits import Limits
 from dagster_dataframely._validation.split import POSITION, Split
+from dagster_dataframely._validation.staged import decide_by_column, decide_by_rules
 from dagster_dataframely._validation.staging import UNPUBLISHED
 from dagster_dataframely._validation.streaming import evaluate_plan
+from dagster_dataframely._validation.verdict import SURVIVES
+from dagster_dataframely.errors import RuleEvaluationError
 
 
 def even(batch: pl.DataFrame) -> tuple[pl.Series, pl.DataFrame]:
@@ -28,8 +31,8 @@ def test_both_files_keep_the_order(tmp_path: Path, failed_bytes: int) -> None:
     rows = pl.DataFrame({"a": pl.int_range(500_000, eager=True)})
     path = tmp_path / "folder" / "rows.parquet"
     path.parent.mkdir()
-    split = Split(even, path, failed_bytes)
-    passes = split.run(rows.lazy(), rows.schema, UNPUBLISHED)
+    split = Split(even, path, rows.schema, failed_bytes)
+    passes = split.run(rows.lazy(), UNPUBLISHED)
     assert_series_equal(passes, (rows["a"] % 2 == 0).alias(""))
     assert_frame_equal(pl.read_parquet(path), rows[::2])
     odd = rows.with_row_index(POSITION)[1::2].with_columns(even=pl.lit(value=False))
@@ -37,16 +40,40 @@ def test_both_files_keep_the_order(tmp_path: Path, failed_bytes: int) -> None:
     assert (split.counts, split.counts_of_failed) == ({"even": 250_000}, {"even": 250_000})
 
 
-@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1], [1, 2, 0], [2, 1, 0]])
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [2, 0, 1, 3], [1, 3, 2, 0], [3, 2, 1, 0]])
 def test_batches_may_come_in_any_order(tmp_path: Path, order: list[int]) -> None:
     path = tmp_path / "rows.parquet"
-    split = Split(even, path, 1)
+    split = Split(even, path, pl.Schema({"a": pl.Int64()}), 1)
     batches = [pl.DataFrame({POSITION: [n, n + 1], "a": [n, n + 1]}) for n in (0, 2, 4)]
-    for number in order:
-        passes, flags = even(batches[number])
-        failed = batches[number].hstack(flags).filter(~passes)
-        split.take(2 * number, passes, failed, flags)
+    batches.append(pl.DataFrame({POSITION: [6], "a": [6]}))
+    passing = {number: split.split(batches[number])["a"].to_list() for number in order}
+    assert passing == {number: batches[number]["a"][::2].to_list() for number in order}
     assert aside(split)[POSITION].to_list() == [1, 3, 5]
+    assert split.split(batches[0].clear()).equals(pl.DataFrame(schema={"a": pl.Int64}))
+
+
+def test_a_batch_that_cannot_be_evaluated_is_noted() -> None:
+    def refuse(_series: pl.Series) -> pl.Series:
+        message = "not today"
+        raise ValueError(message)
+
+    checks = {
+        "other": lambda a: a.map_batches(refuse, return_dtype=pl.Boolean, is_elementwise=True)
+    }
+    rules = read_schema(type("Schema", (dy.Schema,), {"a": dy.Int64(check=checks)}))
+    errors: list[RuleEvaluationError] = []
+    batch = pl.DataFrame({"a": [1, None]})
+    with pytest.raises(RuleEvaluationError):
+        decide_by_rules(batch, rules, rules.rules, errors)
+    assert [error.rule for error in errors] == ["a|check__other"]
+    nullability = [rule for rule in rules.rules if rule.name == "a|nullability"]
+    passes, flags = decide_by_rules(batch, rules, nullability, errors)
+    assert passes.to_list() == flags["a|nullability"].to_list() == [True, False]
+
+
+def test_a_column_may_decide() -> None:
+    passes, flags = decide_by_column(pl.DataFrame({SURVIVES: [True, False]}))
+    assert (passes.to_list(), flags.width) == ([True, False], 0)
 
 
 class Keyed(dy.Schema):

@@ -198,8 +198,7 @@ def _samples(drops: Drops, places: Sequence[str]) -> dict[str, pl.Series]:
     found = dict.fromkeys(places, pl.Series(dtype=pl.String))
     for batch in drops.scan.collect_batches(chunk_size=BATCH_ROWS, engine="streaming"):
         for place, values in found.items():
-            if values.len() < _SAMPLE:
-                found[place] = pl.concat([values, batch[place].drop_nulls()]).head(_SAMPLE)
+            found[place] = pl.concat([values, batch[place].drop_nulls()]).head(_SAMPLE)
         if all(values.len() == _SAMPLE for values in found.values()):
             break
     return found

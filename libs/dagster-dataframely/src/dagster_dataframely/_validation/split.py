@@ -21,14 +21,15 @@ Decide = Callable[[pl.DataFrame], tuple[pl.Series, pl.DataFrame]]
 class Split:
     """Takes the batches of a frame, in any order, and keeps what it finds in the frame's order."""
 
-    def __init__(self, decide: Decide, path: Path, failed_bytes: int) -> None:
+    def __init__(self, decide: Decide, path: Path, schema: pl.Schema, failed_bytes: int) -> None:
         self.failed_files: list[Path] = []
         """The rows that do not pass, with their positions and flags."""
         self.counts: Counter[str] = Counter()
         """How many rows have a flag that is false, by flag."""
         self.counts_of_failed: Counter[str] = Counter()
         """How many of the rows that do not pass have."""
-        self.decide, self.path, self.failed_bytes = decide, path, failed_bytes
+        self.decide, self.path, self.schema = decide, path, schema
+        self.failed_bytes = failed_bytes
         self.lock = threading.Lock()
         self.early: dict[int, tuple[pl.Series, pl.DataFrame]] = {}
         """Batches that came before an earlier one, by their first position."""
@@ -36,28 +37,19 @@ class Split:
         self.passes = [pl.Series(dtype=pl.Boolean)]
         self.failed: list[pl.DataFrame] = []
 
-    def run(self, rows: pl.LazyFrame, schema: pl.Schema, options: Mapping[str, Any]) -> pl.Series:
+    def run(self, rows: pl.LazyFrame, options: Mapping[str, Any]) -> pl.Series:
         """Write the rows once, on the streaming engine, and return whether each one passes.
 
-        Those that pass are written with this schema. Each batch is decided upon by itself. As
+        Each batch is decided upon by itself. As
         expressions of a plan, rules are not always: for `is_in`, Polars joins, and rows pile up before
         that (1.44: 2.7 GB where 1.0 is enough).
         """
-
-        def split(batch: pl.DataFrame) -> pl.DataFrame:
-            passes, flags = self.decide(batch)
-            found = batch.select(POSITION, *schema).hstack(flags).filter(~passes)
-            if not batch.is_empty():
-                with self.lock:
-                    self.take(batch[POSITION][0], passes, found, flags)
-            return (batch if found.is_empty() else batch.filter(passes)).select(*schema)
-
         passing = rows.with_row_index(POSITION).map_batches(
-            split,
+            self.split,
             predicate_pushdown=False,
             projection_pushdown=False,
             slice_pushdown=False,
-            schema=schema,
+            schema=self.schema,
             validate_output_schema=False,
             streamable=True,
         )
@@ -65,6 +57,16 @@ class Split:
         with naming_a_full_disk(self.path.parent.parent):
             self.write_failed()
         return pl.concat(self.passes).rechunk()
+
+    def split(self, batch: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of a batch that pass, and set the others aside."""
+        if batch.is_empty():
+            return batch.select(*self.schema)
+        passes, flags = self.decide(batch)
+        failed = batch.select(POSITION, *self.schema).hstack(flags).filter(~passes)
+        with self.lock:
+            self.take(batch[POSITION][0], passes, failed, flags)
+        return (batch if failed.is_empty() else batch.filter(passes)).select(*self.schema)
 
     def take(
         self, first: int, passes: pl.Series, failed: pl.DataFrame, flags: pl.DataFrame

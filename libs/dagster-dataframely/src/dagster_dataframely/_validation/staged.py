@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -68,21 +69,12 @@ class StagedRows:
 
     def stage(self, plan: pl.LazyFrame, path: Path) -> None:
         """Run the plan into the files."""
-        error_rules = [rule for rule in self.row_wise if rule.severity == "error"]
         errors: list[RuleEvaluationError] = []
-
-        def decide(batch: pl.DataFrame) -> tuple[pl.Series, pl.DataFrame]:
-            try:
-                flags = flag_batch(batch, self.rules, self.row_wise)
-            except RuleEvaluationError as error:
-                errors.append(error)
-                raise
-            return all_true(flags.to_dict(), error_rules, batch.height), flags
-
+        decide = partial(decide_by_rules, rules=self.rules, row_wise=self.row_wise, errors=errors)
         start = time.monotonic()
-        split = Split(decide, path, self.limits.failed_bytes)
+        split = Split(decide, path, self.schema, self.limits.failed_bytes)
         try:
-            self.passes = split.run(plan, self.schema, self.options)
+            self.passes = split.run(plan, self.options)
         except Exception:
             # Of an error in a batch, Polars passes on the message alone.
             if errors:
@@ -106,11 +98,9 @@ class StagedRows:
             return
         start = time.monotonic()
         path = self.file.with_name(f"settled-{self.file.name}")
-        split = Split(
-            lambda batch: (batch[SURVIVES], pl.DataFrame()), path, self.limits.failed_bytes
-        )
+        split = Split(decide_by_column, path, self.schema, self.limits.failed_bytes)
         in_table = survives.filter(self.passes).alias(SURVIVES)
-        split.run(self.table.with_columns(in_table), self.schema, self.options)
+        split.run(self.table.with_columns(in_table), self.options)
         failed = path.with_stem(f"{path.stem}-failed")
         # Flags of rules that only warn are in no file.
         gone = self.with_row_wise(pl.scan_parquet(split.failed_files, glob=False))
@@ -242,3 +232,24 @@ class StagedRows:
             in_table = failing.head(number).collect(engine="streaming")
             found.append(in_table.with_columns(self.positions_of(in_table[POSITION])))
         return pl.concat(found).sort(POSITION).head(number).drop(POSITION)
+
+
+def decide_by_rules(
+    batch: pl.DataFrame,
+    rules: SchemaRules,
+    row_wise: Sequence[Rule],
+    errors: list[RuleEvaluationError],
+) -> tuple[pl.Series, pl.DataFrame]:
+    """Let rows pass that pass the error rules about one row; an error of one is also noted."""
+    try:
+        flags = flag_batch(batch, rules, row_wise)
+    except RuleEvaluationError as error:
+        errors.append(error)
+        raise
+    error_rules = [rule for rule in row_wise if rule.severity == "error"]
+    return all_true(flags.to_dict(), error_rules, batch.height), flags
+
+
+def decide_by_column(batch: pl.DataFrame) -> tuple[pl.Series, pl.DataFrame]:
+    """Let rows pass that a column says survive."""
+    return batch[SURVIVES], pl.DataFrame()
