@@ -14,7 +14,6 @@ from unittest import mock
 import dagster as dg
 import polars as pl
 import pytest
-from dagster_polars import PolarsParquetIOManager
 from polars.testing import assert_frame_equal
 from support import fault_runs
 from support.declare import annotated, declare
@@ -164,6 +163,8 @@ def test_what_is_derived_is_a_plain_frame(frame: pl.LazyFrame) -> None:
 def test_the_manager_of_dagster_polars_is_given_the_staged_file(
     tmp_path: Path, metadata: dict[str, Any]
 ) -> None:
+    from dagster_polars import PolarsParquetIOManager
+
     (tmp_path / "staging").mkdir()
     orders = declare(
         Orders,

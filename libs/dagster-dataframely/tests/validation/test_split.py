@@ -9,7 +9,7 @@ from polars.testing import assert_frame_equal, assert_series_equal
 
 from dagster_dataframely._schema.read import read_schema
 from dagster_dataframely._validation.limits import Limits
-from dagster_dataframely._validation.split import POSITION, Split
+from dagster_dataframely._validation.split import POSITION, SetAside, Split
 from dagster_dataframely._validation.staged import decide_by_column, decide_by_rules
 from dagster_dataframely._validation.staging import UNPUBLISHED
 from dagster_dataframely._validation.streaming import evaluate_plan
@@ -24,6 +24,19 @@ def even(batch: pl.DataFrame) -> tuple[pl.Series, pl.DataFrame]:
 
 def aside(split: Split) -> pl.DataFrame:
     return pl.concat(map(pl.read_parquet, split.failed_files))
+
+
+def test_lists_of_categories_stay_with_their_rows(tmp_path: Path) -> None:
+    values: list[list[str | None]] = [[], [], ["a"], [None], ["b"]]
+    rows = pl.DataFrame(
+        {"a": range(5), "of": pl.Series(values, dtype=pl.List(pl.Categorical()))},
+    )
+    path = tmp_path / "folder" / "rows.parquet"
+    path.parent.mkdir()
+    split = Split(even, path, rows.schema, 1)
+    split.run(rows.lazy(), UNPUBLISHED)
+    assert pl.read_parquet(path)["of"].to_list() == [[], ["a"], ["b"]]
+    assert aside(split)["of"].to_list() == [[], [None]]
 
 
 @pytest.mark.parametrize("failed_bytes", [1, 1_000_000])
@@ -48,8 +61,24 @@ def test_batches_may_come_in_any_order(tmp_path: Path, order: list[int]) -> None
     batches.append(pl.DataFrame({POSITION: [6], "a": [6]}))
     passing = {number: split.split(batches[number])["a"].to_list() for number in order}
     assert passing == {number: batches[number]["a"][::2].to_list() for number in order}
-    assert aside(split)[POSITION].to_list() == [1, 3, 5]
+    failed = [pl.read_parquet(file) for file in split.failed.publish()]
+    assert [rows[POSITION].to_list() for rows in failed] == [[1], [3], [5]]
     assert split.split(batches[0].clear()).equals(pl.DataFrame(schema={"a": pl.Int64}))
+
+
+@pytest.mark.parametrize(("max_bytes", "files"), [(1, 2), (1_000_000, 1)])
+def test_rows_set_aside_stay_in_memory_until_they_are_many(
+    tmp_path: Path, max_bytes: int, files: int
+) -> None:
+    rows = pl.DataFrame({"a": [1, 2]})
+    set_aside = SetAside(tmp_path / "rows.parquet", max_bytes)
+    for part in (rows, rows.clear(), rows + 2):
+        set_aside.add(part)
+    published = set_aside.publish()
+    assert sorted(tmp_path.iterdir()) == published
+    assert len(published) == files
+    assert pl.read_parquet(published)["a"].to_list() == [1, 2, 3, 4]
+    assert SetAside(tmp_path / "none.parquet", max_bytes).publish() == []
 
 
 def test_a_batch_that_cannot_be_evaluated_is_noted() -> None:

@@ -18,6 +18,48 @@ Decide = Callable[[pl.DataFrame], tuple[pl.Series, pl.DataFrame]]
 """Says of each row of a batch whether it passes, with flags to keep of those that do not."""
 
 
+class SetAside:
+    """Rows that are set aside in files while the engine of Polars runs.
+
+    A batch must not make the engine write Parquet: it would wait for itself (1.36 to 1.40) or panic
+    (1.41, 1.42). A stream of Arrow's is written without the engine.
+    """
+
+    def __init__(self, path: Path, max_bytes: int) -> None:
+        self.path, self.max_bytes = path, max_bytes
+        self.streams: list[Path] = []
+        self.rows: list[pl.DataFrame] = []
+        self.size: float = 0
+
+    def add(self, rows: pl.DataFrame) -> None:
+        """Take the rows that come next."""
+        if rows.is_empty():
+            return
+        self.rows.append(rows)
+        self.size += rows.estimated_size()
+        if self.size > self.max_bytes:
+            self.write()
+
+    def write(self) -> None:
+        """Write what is in memory."""
+        stream = self.path.with_name(f"{self.path.stem}-{len(self.streams)}.arrows")
+        pl.concat(self.rows).write_ipc_stream(stream, compression="lz4")
+        self.streams.append(stream)
+        self.rows, self.size = [], 0
+
+    def publish(self) -> list[Path]:
+        """Write all rows as Parquet, which can be scanned, once the engine is done."""
+        if self.rows:
+            self.write()
+        files = []
+        for stream in self.streams:
+            file = stream.with_suffix(".parquet")
+            pl.read_ipc_stream(stream).write_parquet(file, **UNPUBLISHED)
+            stream.unlink()
+            files.append(file)
+        return files
+
+
 class Split:
     """Takes the batches of a frame, in any order, and keeps what it finds in the frame's order."""
 
@@ -29,13 +71,12 @@ class Split:
         self.counts_of_failed: Counter[str] = Counter()
         """How many of the rows that do not pass have."""
         self.decide, self.path, self.schema = decide, path, schema
-        self.failed_bytes = failed_bytes
+        self.failed = SetAside(path.with_stem(f"{path.stem}-failed"), failed_bytes)
         self.lock = threading.Lock()
         self.early: dict[int, tuple[pl.Series, pl.DataFrame]] = {}
         """Batches that came before an earlier one, by their first position."""
         self.expected = 0
         self.passes = [pl.Series(dtype=pl.Boolean)]
-        self.failed: list[pl.DataFrame] = []
 
     def run(self, rows: pl.LazyFrame, options: Mapping[str, Any]) -> pl.Series:
         """Write the rows once, on the streaming engine, and return whether each one passes.
@@ -55,7 +96,7 @@ class Split:
         )
         sink_rows(passing, self.path, options)
         with naming_a_full_disk(self.path.parent.parent):
-            self.write_failed()
+            self.failed_files = self.failed.publish()
         return pl.concat(self.passes).rechunk()
 
     def split(self, batch: pl.DataFrame) -> pl.DataFrame:
@@ -79,18 +120,7 @@ class Split:
             passes, failed = self.early.pop(self.expected)
             self.expected += passes.len()
             self.passes.append(passes)
-            if not failed.is_empty():
-                self.failed.append(failed)
-        if sum(failed.estimated_size() for failed in self.failed) > self.failed_bytes:
-            self.write_failed()
-
-    def write_failed(self) -> None:
-        """Write the rows aside that are in order."""
-        if self.failed:
-            name = f"{self.path.stem}-failed-{len(self.failed_files)}.parquet"
-            self.failed_files.append(self.path.with_name(name))
-            pl.concat(self.failed).write_parquet(self.failed_files[-1], **UNPUBLISHED)
-            self.failed = []
+            self.failed.add(failed)
 
 
 def _count(flags: pl.DataFrame) -> dict[str, int]:
