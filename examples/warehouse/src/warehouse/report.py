@@ -1,7 +1,6 @@
 """Run the main job, and print what came of it."""
 
 import os
-import shlex
 import sys
 import warnings
 from collections import Counter
@@ -36,7 +35,7 @@ def run(console: Console) -> int:
         return 1
     say("Every total is the expected one, and so are the failed checks and the failed run:")
     say(f"{os.path.relpath(PROJECT / 'README.md')}, 'What is red, and why', explains each.")
-    say("To look at the tables and their checks in Dagster's UI: nox -s serve")
+    say("To look at the tables and their checks in Dagster's UI: .tools/bin/nox -s serve")
     say(f"To query a table: {query_line()}")
     return 0
 
@@ -44,8 +43,8 @@ def run(console: Console) -> int:
 def query_line() -> str:
     """A command that prints rows of a table."""
     flights = f"{os.path.relpath(tables_dir())}/flights/**/*.parquet"
-    code = f"import polars as pl; print(pl.scan_parquet({flights!r}).head().collect())"
-    return shlex.join([os.path.relpath(sys.executable), "-c", code])
+    code = f"import polars as pl; print(pl.scan_parquet('{flights}').head().collect())"
+    return f'{os.path.relpath(sys.executable)} -c "{code}"'
 
 
 def _shown(runs: Iterator[AssetRun], console: Console) -> Iterator[AssetRun]:
