@@ -45,7 +45,7 @@ def test_batches_may_come_in_any_order(tmp_path: Path, order: list[int]) -> None
     for number in order:
         passes, flags = even(batches[number])
         failed = batches[number].hstack(flags).filter(~passes)
-        split.take(2 * number, passes, failed, flags)
+        split.take(2 * number, passes, failed, flags, pl.DataFrame())
     assert aside(split)[POSITION].to_list() == [1, 3, 5]
 
 

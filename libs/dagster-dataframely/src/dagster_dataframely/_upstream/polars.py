@@ -1,6 +1,8 @@
 """Reach what Polars says only in the text of its plans."""
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -17,3 +19,13 @@ def look_at_one_row(expressions: Mapping[str, pl.Expr], schema: pl.Schema) -> fr
     return frozenset(
         name for name, plan in plans.items() if plan.explain().lstrip().startswith("UNION")
     )
+
+
+def side_by_side(frames: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
+    """The columns of frames that are equally high.
+
+    Polars warns where `strict` is not given (1.42 and later); earlier ones do not know it.
+    """
+    knows_strict = "strict" in inspect.signature(pl.concat).parameters
+    strict: dict[str, Any] = {"strict": True} if knows_strict else {}
+    return pl.concat(frames, how="horizontal", **strict)
