@@ -150,3 +150,17 @@ def test_a_table_from_which_rows_are_removed_is_written_again(tmp_path: Path) ->
     assert len(list(tmp_path.iterdir())) == 2
     assert_frame_equal(verdict.samples["note|max_length"], frame[:2])
     assert_frame_equal(verdict.samples["primary_key"], frame[:1])
+
+
+@pytest.mark.parametrize("texts", [["a" * 20, None, None], [None, None, None]])
+def test_columns_beside_the_rows_that_pass_are_kept_unless_they_are_null(
+    tmp_path: Path, texts: list[str | None]
+) -> None:
+    frame = pl.DataFrame({"a": [0, 1, 2, 3, 4], "text": [texts[0], "x", texts[1], "x", texts[2]]})
+    split = Split(even, tmp_path / "rows.parquet", pl.Schema({"a": pl.Int64()}), 1, ["text"])
+    for number in (1, 0, 2):
+        batch = frame.with_row_index(POSITION)[2 * number : 2 * number + 2]
+        assert split.split(batch).columns == ["a"]
+    assert split.has_beside is (texts[0] is not None)
+    written = pl.concat([pl.read_parquet(file) for file in split.kept.publish()])
+    assert written["text"].to_list() == texts

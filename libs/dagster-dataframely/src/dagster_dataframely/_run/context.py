@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import dagster as dg
+import polars as pl
 
 from dagster_dataframely._io_managers.output import (
     HandOver,
@@ -25,6 +26,7 @@ from dagster_dataframely._run.direct_invocation import (
 )
 from dagster_dataframely._run.partition_range import PartitionRange
 from dagster_dataframely._schema.declaration import Declaration
+from dagster_dataframely._schema.parsed import judge_parsed, without_passing
 from dagster_dataframely._schema.read import build_expressions
 from dagster_dataframely._typing import Log
 from dagster_dataframely._upstream.io_managers import BoundManager, bound_manager
@@ -92,9 +94,14 @@ class Member:
     declaration: Declaration
     run: RunContext
 
-    def with_expressions(self) -> "Member":
-        """The member with expressions of its rules that are built now."""
-        rules = build_expressions(self.declaration.rules)
+    def with_expressions(self, found: Mapping[str, pl.DataType]) -> "Member":
+        """The member with expressions of its rules that are built now, for a frame's columns."""
+        rules = judge_parsed(build_expressions(self.declaration.rules), found)
+        return replace(self, declaration=replace(self.declaration, rules=rules))
+
+    def reporting(self, counts: Mapping[str, int]) -> "Member":
+        """The member without the rules on dtypes that no row fails."""
+        rules = without_passing(self.declaration.rules, counts)
         return replace(self, declaration=replace(self.declaration, rules=rules))
 
     @property

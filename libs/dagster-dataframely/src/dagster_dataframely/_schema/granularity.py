@@ -1,6 +1,7 @@
 """Group rules into checks."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from dagster_dataframely import _names
@@ -37,6 +38,9 @@ def group_rules(rules: SchemaRules, settings: Settings) -> tuple[CheckGroup, ...
 def make_groups(rules: SchemaRules, settings: Settings) -> tuple[CheckGroup, ...]:
     """The groups, without comparing their names; each filter of a collection has its own check."""
     filters = [rule for rule in rules.rules if rule.is_filter]
+    if rules.parsed:
+        # The check of columns is the one about dtypes.
+        rules = replace(rules, rules=rules.declared)
     return (*_groups(rules.without_filters, settings), *map(single_group, filters))
 
 

@@ -1,12 +1,13 @@
 """Write values that did not survive `dd.parse` as JSON, and find them again."""
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import polars as pl
 
-from dagster_dataframely._cells import FIRST_DAY, LAST_DAY, PER_DAY
+from dagster_dataframely._cells import FIRST_DAY, LAST_DAY, PER_DAY, REDACTED
 from dagster_dataframely._names import ORIGINAL
 
 _ESCAPES = {
@@ -17,6 +18,12 @@ _ESCAPES = {
 def failed_in(column: str) -> pl.Expr:
     """Whether `dy_original` holds a value of a column; false where it is null."""
     return pl.col(ORIGINAL).str.contains(_key(column), literal=True).fill_null(value=False)
+
+
+def lost_value(column: str) -> pl.Expr:
+    """The JSON text of a column's value that `dy_original` holds; null for what is nested."""
+    value = r'("(?:[^"\\]|\\.)*"|[^",{}\[\]]+)'
+    return pl.col(ORIGINAL).str.extract(re.escape(_key(column)) + value)
 
 
 def write_original(values: Mapping[str, pl.Expr], dtypes: Mapping[str, pl.DataType]) -> pl.Expr:
@@ -36,6 +43,18 @@ def add_original(earlier: pl.Expr, later: pl.Expr) -> pl.Expr:
     """What an earlier parse wrote and what a later one writes, in one object."""
     both = earlier.str.strip_suffix("}") + "," + later.str.strip_prefix("{")
     return pl.coalesce(both, earlier, later)
+
+
+def redact_original(text: str, redacted: Collection[str]) -> str:
+    """What `dy_original` holds of one row, without the values of redacted columns."""
+    if not redacted:
+        return text
+    try:
+        values = dict(json.loads(text, parse_float=str))
+    except ValueError:
+        return REDACTED
+    shown = {name: REDACTED if name in redacted else value for name, value in values.items()}
+    return json.dumps(shown, ensure_ascii=False)
 
 
 def _key(column: str) -> str:

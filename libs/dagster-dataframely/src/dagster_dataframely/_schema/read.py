@@ -11,7 +11,13 @@ import dataframely as dy
 import polars as pl
 
 from dagster_dataframely import _names
-from dagster_dataframely._schema.rules import PRIMARY_KEY, Rule, SchemaRules, reject_non_boolean
+from dagster_dataframely._schema.rules import (
+    PRIMARY_KEY,
+    Rule,
+    SchemaRules,
+    dtype_rule_name,
+    reject_non_boolean,
+)
 from dagster_dataframely._schema.severity import Severity, declared_on_column, declared_on_rule
 from dagster_dataframely._schema.text_format import inner_columns, reject_text_formats
 from dagster_dataframely._schema.words import (
@@ -79,7 +85,8 @@ def _read_class(schema: type[dy.Schema]) -> SchemaRules:
     rules = [_mark_whole_table(rule, on_no_rows.get(rule.name)) for rule in rules]
     reject_collisions(schema, ((rule.check_name, rule.name) for rule in rules))
     redacted = frozenset(name for name, column in columns.items() if _is_personal(column))
-    read = SchemaRules(schema=schema, columns=columns, rules=tuple(rules), redacted=redacted)
+    warns = frozenset(name for name in columns if declared[dtype_rule_name(name)] == "warn")
+    read = SchemaRules(schema, columns, tuple(rules), redacted, warns)
     _reject_unknown_severities(read, declared)
     return read
 
@@ -89,6 +96,7 @@ def _override(
     schema: type[dy.Schema], severities: frozenset[tuple[str, Severity]], redact: frozenset[str]
 ) -> SchemaRules:
     read, given = _read_class(schema), dict(severities)
+    on_dtypes = dict.fromkeys(map(dtype_rule_name, read.dtype_warns), "warn") | dict(given)
     return replace(
         read,
         rules=tuple(
@@ -96,6 +104,9 @@ def _override(
             for rule in read.rules
         ),
         redacted=read.redacted | (redact & read.columns.keys()),
+        dtype_warns=frozenset(
+            c for c in read.columns if on_dtypes.get(dtype_rule_name(c)) == "warn"
+        ),
     )
 
 
@@ -204,7 +215,8 @@ def _column_rules(columns: Mapping[str, dy.Column], declared: dict[str, Any]) ->
     for name, column in columns.items():
         expressions = column.validation_rules(pl.col(name))
         has_own_rules = _has_own_rules(column)
-        severities = declared_on_column(column.metadata, list(expressions))
+        severities = declared_on_column(column.metadata, [*expressions, "dtype"])
+        declared.setdefault(dtype_rule_name(name), "error")
         declared |= {f"{name}|{word}": severity for word, severity in severities.items()}
         rules += [
             Rule(
@@ -331,6 +343,7 @@ def _takes_any_dtype(column: dy.Column) -> bool:
 
 def _reject_unknown_severities(read: SchemaRules, severities: Mapping[str, object]) -> None:
     known = [rule.name for rule in read.rules] if severities else []
+    known_or_dtype = {*known, *map(dtype_rule_name, read.columns)}
     for rule, severity in severities.items():
-        if rule not in known or severity not in ("error", "warn"):
+        if rule not in known_or_dtype or severity not in ("error", "warn"):
             raise InvalidSeverityError(read.name, rule, severity, known)

@@ -21,7 +21,7 @@ def table_schema(rules: SchemaRules) -> dg.TableSchema:
     """Columns with every constraint beside its column; the others once, for the table."""
     others: dict[str | None, list[str]] = {}
     everywhere = _of_every_float(rules)
-    for rule in sorted(rules.rules, key=lambda rule: rule.name != PRIMARY_KEY):
+    for rule in sorted(rules.declared, key=lambda rule: rule.name != PRIMARY_KEY):
         if not _has_own_field(rule) and _kind(rule) not in everywhere:
             others.setdefault(rule.column, []).append(_with_severity(rule))
     return dg.TableSchema(
@@ -56,7 +56,7 @@ def _of_every_float(rules: SchemaRules) -> dict[str, str]:
     """The rules that all of several float columns have, with their constraints; said once."""
     floats = {name for name, column in rules.columns.items() if column.dtype.is_float()}
     found: dict[str, dict[str | None, str]] = {}
-    for rule in rules.rules:
+    for rule in rules.declared:
         if _kind(rule) in _OF_FLOATS and rule.severity == "error":
             found.setdefault(_kind(rule), {})[rule.column] = rule.constraint
     return {

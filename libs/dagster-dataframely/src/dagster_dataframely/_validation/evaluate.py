@@ -31,7 +31,8 @@ def evaluate_frame(
     rules, settings = declaration.rules, declaration.settings
     sample = settings.max_failure_samples
     streams = settings.engine is Engine.STREAMING
-    frame = frame.select(rules.in_declared_order(frame.collect_schema()))
+    in_order = rules.in_declared_order(frame.collect_schema())
+    frame = frame.select(*in_order, *rules.row_columns[len(in_order) :])
     if isinstance(frame, pl.DataFrame) and not streams:
         yield evaluate(frame, rules, sample=sample)
         return

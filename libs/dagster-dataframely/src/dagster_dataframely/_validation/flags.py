@@ -60,7 +60,7 @@ def volatile_rules(rules: SchemaRules, schema: pl.Schema) -> list[Rule]:
 
 
 def evaluate_flags(table: pl.LazyFrame, rules: SchemaRules, wanted: Sequence[Rule]) -> pl.DataFrame:
-    """One Boolean column for each wanted rule; a null counts as true, as in Dataframely (3.1)."""
+    """One Boolean column for each wanted rule; its null counts as true, as in Dataframely (3.1)."""
     # `with_columns` and not `select`: an expression that gives one value must fill every row.
     flagged = table.with_columns(flag_expression(rule) for rule in wanted)
     with naming_the_rule(table, rules, wanted):
@@ -89,14 +89,22 @@ def add_flags(table: pl.LazyFrame, rules: SchemaRules, row_wise: Sequence[Rule])
 
 
 def flag_expression(rule: Rule) -> pl.Expr:
-    """The rule as a Boolean column under its name, without nulls."""
-    return rule.expression.fill_null(value=True).alias(rule.name)
+    """The rule as a Boolean column under its name; null where it says nothing of a row."""
+    passes = rule.expression.fill_null(value=True)
+    known = passes if rule.unknown is None else pl.when(~rule.unknown).then(passes)
+    return known.alias(rule.name)
+
+
+def failing(flag: pl.Series) -> pl.Series:
+    """The positions of the rows that fail a rule."""
+    return (~flag).fill_null(value=False).arg_true()
 
 
 def all_true(flags: Flags, rules: Iterable[Rule], rows: int) -> pl.Series:
     """Whether each of so many rows passes all of these rules."""
     every = pl.repeat(value=True, n=rows, dtype=pl.Boolean, eager=True)
-    return pl.select(pl.all_horizontal(every, *(flags[rule.name] for rule in rules))).to_series()
+    passes = [flags[rule.name].fill_null(value=True) for rule in rules]
+    return pl.select(pl.all_horizontal(every, *passes)).to_series()
 
 
 def settle(
@@ -110,7 +118,8 @@ def settle(
     settled = dict(flags)
     while volatile and survives.any():
         positions = survives.arg_true()
-        again = evaluate_flags(rows.where(survives).lazy(), rules, volatile)
+        left = rows.where(survives, rules.row_columns)
+        again = evaluate_flags(left.lazy(), rules, volatile)
         fails = ~all_true(again.to_dict(), volatile, again.height)
         if not fails.any():
             break

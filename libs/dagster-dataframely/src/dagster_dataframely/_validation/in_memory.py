@@ -11,6 +11,7 @@ from dagster_dataframely._validation.flags import (
     all_true,
     count_failing_tables,
     evaluate_flags,
+    failing,
     settle,
     volatile_rules,
 )
@@ -18,6 +19,7 @@ from dagster_dataframely._validation.uniqueness import (
     FoundDuplicates,
     duplicated_rows,
     find_duplicates,
+    unknown_rows,
 )
 from dagster_dataframely._validation.verdict import Flags, RowsByRule, Verdict
 
@@ -30,20 +32,20 @@ def evaluate(frame: pl.DataFrame, rules: SchemaRules, *, sample: int) -> Verdict
     rule. Rules over the whole table look at what survives. `sample` bounds the rows kept as an example
     for each rule.
     """
-    table = in_one_chunk(frame.select(rules.column_names))
+    table = in_one_chunk(frame.select(rules.row_columns))
     rules.reject_non_boolean(table.schema)
-    rows = _Table(table)
+    rows = _Table(table, rules)
     flags, duplicates = _evaluate_rules(table, rules, sample)
     survives = all_true(flags, rules.error_rules, table.height)
     if not survives.all():
         volatile = volatile_rules(rules, table.schema)
         flags, survives = settle(rows, flags, survives, rules, volatile)
-    counts = {name: int((~flag).sum()) for name, flag in flags.items()}
+    counts = {name: int((~flag).sum() or 0) for name, flag in flags.items()}
     counts |= count_failing_tables(rows.where(survives).lazy(), rules)
     positions = {
         name: duplicates[name].first_rows
         if name in duplicates
-        else (~flags[name]).arg_true().head(sample).to_list()
+        else failing(flags[name]).head(sample).to_list()
         for name in flags
         if counts[name]
     }
@@ -62,12 +64,14 @@ def evaluate(frame: pl.DataFrame, rules: SchemaRules, *, sample: int) -> Verdict
 @dataclass(frozen=True)
 class _Table:
     table: pl.DataFrame
+    rules: SchemaRules
 
     def settle(self, _survives: pl.Series) -> None:
         """Do nothing: a mask is all it takes."""
 
-    def where(self, mask: pl.Series) -> pl.DataFrame:
-        return self.table if mask.all() else self.table.filter(mask)
+    def where(self, mask: pl.Series, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        table = self.table.select(columns or self.rules.column_names)
+        return table if mask.all() else table.filter(mask)
 
     def flagged(self, flags: Flags, mask: pl.Series) -> pl.DataFrame:
         return self.table.hstack([flag.alias(name) for name, flag in flags.items()]).filter(mask)
@@ -99,8 +103,9 @@ def _evaluate_rules(
     for rule in rules.row_rules:
         if key := rules.unique_key(rule):
             keys = table.select(key)
-            positions = duplicated_rows(keys, rule.expression)
+            positions = duplicated_rows(keys, rule.expression, unknown := unknown_rows(table, rule))
             duplicates[rule.name] = find_duplicates(keys[positions], positions, sample)
             passes = pl.repeat(value=True, n=table.height, dtype=pl.Boolean, eager=True)
-            flags[rule.name] = passes.scatter(positions, False).alias(rule.name)
+            flag = passes.scatter(positions, False).scatter(unknown, None)
+            flags[rule.name] = flag.alias(rule.name)
     return {rule.name: flags[rule.name] for rule in rules.row_rules}, duplicates

@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,20 @@ class SetAside:
 class Split:
     """Takes the batches of a frame, in any order, and keeps what it finds in the frame's order."""
 
-    def __init__(self, decide: Decide, path: Path, schema: pl.Schema, failed_bytes: int) -> None:
+    def __init__(
+        self,
+        decide: Decide,
+        path: Path,
+        schema: pl.Schema,
+        failed_bytes: int,
+        beside: Sequence[str] = (),
+    ) -> None:
+        self.beside = beside
+        """The columns that rows have, but not those of the file of rows that pass."""
+        self.beside_files: list[Path] = []
+        """These columns of the rows that pass; none where they are null."""
+        self.has_beside = False
+        self.kept = SetAside(path.with_stem(f"{path.stem}-beside"), failed_bytes)
         self.failed_files: list[Path] = []
         """The rows that do not pass, with their positions and flags."""
         self.counts: Counter[str] = Counter()
@@ -73,7 +86,7 @@ class Split:
         self.decide, self.path, self.schema = decide, path, schema
         self.failed = SetAside(path.with_stem(f"{path.stem}-failed"), failed_bytes)
         self.lock = threading.Lock()
-        self.early: dict[int, tuple[pl.Series, pl.DataFrame]] = {}
+        self.early: dict[int, tuple[pl.Series, pl.DataFrame, pl.DataFrame]] = {}
         """Batches that came before an earlier one, by their first position."""
         self.expected = 0
         self.passes = [pl.Series(dtype=pl.Boolean)]
@@ -97,6 +110,7 @@ class Split:
         sink_rows(passing, self.path, options)
         with naming_a_full_disk(self.path.parent.parent):
             self.failed_files = self.failed.publish()
+            self.beside_files = self.kept.publish() if self.has_beside else []
         return pl.concat(self.passes).rechunk()
 
     def split(self, batch: pl.DataFrame) -> pl.DataFrame:
@@ -104,23 +118,31 @@ class Split:
         if batch.is_empty():
             return batch.select(*self.schema)
         passes, flags = self.decide(batch)
-        failed = batch.select(POSITION, *self.schema).hstack(flags).filter(~passes)
+        failed = batch.select(POSITION, *self.schema, *self.beside).hstack(flags).filter(~passes)
+        kept = batch.select(self.beside).filter(passes) if self.beside else pl.DataFrame()
         with self.lock:
-            self.take(batch[POSITION][0], passes, failed, flags)
+            self.take(batch[POSITION][0], passes, failed, flags, kept)
         return (batch if failed.is_empty() else batch.filter(passes)).select(*self.schema)
 
     def take(
-        self, first: int, passes: pl.Series, failed: pl.DataFrame, flags: pl.DataFrame
+        self,
+        first: int,
+        passes: pl.Series,
+        failed: pl.DataFrame,
+        flags: pl.DataFrame,
+        kept: pl.DataFrame,
     ) -> None:
         """Note what was decided of the batch whose first row is at a position."""
         self.counts.update(_count(flags))
         self.counts_of_failed.update(_count(failed.select(flags.columns)))
-        self.early[first] = passes, failed
+        self.early[first] = passes, failed, kept
         while self.expected in self.early:
-            passes, failed = self.early.pop(self.expected)
+            passes, failed, kept = self.early.pop(self.expected)
             self.expected += passes.len()
             self.passes.append(passes)
             self.failed.add(failed)
+            self.kept.add(kept)
+            self.has_beside = self.has_beside or any(c.count() for c in kept.get_columns())
 
 
 def _count(flags: pl.DataFrame) -> dict[str, int]:

@@ -9,9 +9,11 @@ from typing import Any
 
 import polars as pl
 
+from dagster_dataframely._names import ORIGINAL
 from dagster_dataframely._schema.rules import Rule, SchemaRules
 from dagster_dataframely._text import count
 from dagster_dataframely._typing import Log
+from dagster_dataframely._upstream.polars import side_by_side
 from dagster_dataframely._validation.flags import (
     add_flags,
     all_true,
@@ -45,6 +47,8 @@ class StagedRows:
     ) -> None:
         self.rules = rules
         self.schema = plan.collect_schema()
+        self.table_schema = pl.Schema({name: self.schema[name] for name in rules.column_names})
+        self.beside = [name for name in self.schema if name not in self.table_schema]
         rules.reject_non_boolean(self.schema)
         others = [rule for rule in rules.row_rules if not rules.unique_key(rule)]
         self.row_wise = row_wise_rules(rules, others, self.schema)
@@ -63,6 +67,16 @@ class StagedRows:
         return pl.scan_parquet(self.file, glob=False)
 
     @property
+    def rows_of_table(self) -> pl.LazyFrame:
+        """These rows with what rules look at, which may be more than the table's columns."""
+        if not self.rules.parsed:
+            return self.table
+        if not self.beside_files:
+            return self.table.with_columns(pl.lit(None, pl.String).alias(ORIGINAL))
+        beside = pl.scan_parquet(self.beside_files, glob=False)
+        return side_by_side([self.table, beside])
+
+    @property
     def failed(self) -> pl.LazyFrame:
         """The other rows, with their flags and positions."""
         return pl.scan_parquet(self.failed_files, glob=False)
@@ -72,7 +86,7 @@ class StagedRows:
         errors: list[RuleEvaluationError] = []
         decide = partial(decide_by_rules, rules=self.rules, row_wise=self.row_wise, errors=errors)
         start = time.monotonic()
-        split = Split(decide, path, self.schema, self.limits.failed_bytes)
+        split = Split(decide, path, self.table_schema, self.limits.failed_bytes, self.beside)
         try:
             self.passes = split.run(plan, self.options)
         except Exception:
@@ -80,7 +94,11 @@ class StagedRows:
             if errors:
                 raise errors[0] from None
             raise
-        self.file, self.failed_files = path, split.failed_files
+        self.file, self.failed_files, self.beside_files = (
+            path,
+            split.failed_files,
+            split.beside_files,
+        )
         names = [rule.name for rule in self.row_wise]
         self.counts: Mapping[str, int] = {name: split.counts[name] for name in names}
         """How many rows fail each of the rules about one row."""
@@ -98,16 +116,19 @@ class StagedRows:
             return
         start = time.monotonic()
         path = self.file.with_name(f"settled-{self.file.name}")
-        split = Split(decide_by_column, path, self.schema, self.limits.failed_bytes)
+        split = Split(
+            decide_by_column, path, self.table_schema, self.limits.failed_bytes, self.beside
+        )
         in_table = survives.filter(self.passes).alias(SURVIVES)
-        split.run(self.table.with_columns(in_table), self.options)
+        split.run(self.rows_of_table.with_columns(in_table), self.options)
         failed = path.with_stem(f"{path.stem}-failed")
         # Flags of rules that only warn are in no file.
         gone = self.with_row_wise(pl.scan_parquet(split.failed_files, glob=False))
         sink_rows(self.merged(gone, removed), failed, UNPUBLISHED)
-        for file in [self.file, *self.failed_files, *split.failed_files]:
+        for file in [self.file, *self.failed_files, *self.beside_files, *split.failed_files]:
             file.unlink()
         self.file, self.failed_files, self.passes = path, [failed], survives
+        self.beside_files = split.beside_files
         names = list(self.counts)
         fail = self.failed.select(pl.col(names).not_().sum()).collect(engine="streaming")
         self.counts_in_table = {name: self.counts[name] - fail[name].item() for name in names}
@@ -136,15 +157,17 @@ class StagedRows:
             parts.append(rows.sort(POSITION))
         return pl.concat(parts)
 
-    def where(self, mask: pl.Series) -> pl.LazyFrame:
+    def where(self, mask: pl.Series, columns: Sequence[str] | None = None) -> pl.LazyFrame:
         """Return the rows that a mask is true for, those of the table first: the schema's columns."""
-        return pl.concat(self.parts(mask, None))
+        return pl.concat(self.parts(mask, None, columns or self.rules.column_names))
 
     def flagged(self, flags: Flags, mask: pl.Series) -> pl.LazyFrame:
         """Return the same rows with a flag for each rule about rows."""
-        return pl.concat(self.parts(mask, flags))
+        return pl.concat(self.parts(mask, flags, self.rules.row_columns))
 
-    def parts(self, mask: pl.Series, flags: Flags | None) -> list[pl.LazyFrame]:
+    def parts(
+        self, mask: pl.Series, flags: Flags | None, names: Sequence[str]
+    ) -> list[pl.LazyFrame]:
         """Return the rows that a mask is true for from each of the files that have any."""
         parts = []
         for belongs, in_table in ((self.passes, True), (~self.passes, False)):
@@ -153,29 +176,37 @@ class StagedRows:
             if not wanted.any() and (not in_table or mask.any()):
                 continue
             chosen = mask.filter(belongs)
-            rows = self.table if in_table else self.failed
+            table = self.table if names == self.rules.column_names else self.rows_of_table
+            rows = table if in_table else self.failed
             rows = rows if chosen.all() else keep(rows, chosen)
-            names = self.rules.column_names
+            chosen_names = names
             if flags is not None:
                 rows = self.with_row_wise(rows) if in_table else rows
                 rows = rows.with_columns(
                     flag.filter(wanted).alias(name) for name, flag in flags.items()
                 )
                 of_rows = [rule.name for rule in self.rules.row_rules]
-                names = list(dict.fromkeys([*names, *of_rows, *flags]))
-            parts.append(rows.select(names))
+                chosen_names = list(dict.fromkeys([*names, *of_rows, *flags]))
+            parts.append(rows.select(chosen_names))
         return parts
 
     def with_row_wise(self, table: pl.LazyFrame) -> pl.LazyFrame:
         """Add the flags of the rules about one row, which rows of the table fail only as warnings."""
-        fail = [rule for rule in self.row_wise if self.counts_in_table[rule.name]]
-        passed = [rule.name for rule in self.row_wise if not self.counts_in_table[rule.name]]
+        has_unknown = bool(self.beside_files)
+        fail = [
+            rule
+            for rule in self.row_wise
+            if self.counts_in_table[rule.name] or (has_unknown and rule.unknown is not None)
+        ]
+        evaluated = {rule.name for rule in fail}
+        passed = [rule.name for rule in self.row_wise if rule.name not in evaluated]
         table = add_flags(table, self.rules, fail) if fail else table
         return table.with_columns(pl.lit(value=True).alias(name) for name in passed)
 
     def columns_in_any_order(self, names: Sequence[str]) -> pl.LazyFrame:
         """Return some columns of every row, those of the table first; `positions_of` tells where."""
-        files = [self.table, self.failed] if self.failed_files else [self.table]
+        table = self.rows_of_table
+        files = [table, self.failed] if self.failed_files else [table]
         return pl.concat(rows.select(names) for rows in files)
 
     def positions_of(self, rows: pl.Series) -> pl.Series:
@@ -196,8 +227,8 @@ class StagedRows:
     def in_order(self) -> pl.LazyFrame:
         """Return every row in order; the columns that are read are sorted in memory."""
         if not self.failed_files:
-            return self.table
-        table = self.table.with_columns(self.passes.arg_true().alias(POSITION))
+            return self.rows_of_table
+        table = self.rows_of_table.with_columns(self.passes.arg_true().alias(POSITION))
         failed = self.failed.select(*self.schema, POSITION)
         return pl.concat([table, failed]).sort(POSITION).drop(POSITION)
 
@@ -212,12 +243,16 @@ class StagedRows:
             frame.slice(row, 1).select(*self.schema).collect()
             for frame, row in map(self.locate, positions)
         ]
-        return pl.concat([self.table.head(0).collect(), *found])
+        return pl.concat([self.rows_of_table.head(0).collect(), *found])
 
     def locate(self, position: int) -> tuple[pl.LazyFrame, int]:
         """Return the files that have a row, and where in them it is."""
         before = int(self.passes.head(position).sum())
-        return (self.table, before) if self.passes[position] else (self.failed, position - before)
+        return (
+            (self.rows_of_table, before)
+            if self.passes[position]
+            else (self.failed, position - before)
+        )
 
     def first_failing(self, rule: Rule, number: int) -> pl.DataFrame:
         """Read the first rows that fail a rule about one row: the schema's columns."""
@@ -227,7 +262,7 @@ class StagedRows:
             failing = self.failed.filter(~pl.col(rule.name)).select(columns)
             found.append(failing.head(number).collect(engine="streaming"))
         if self.counts_in_table[rule.name]:
-            rows = add_flags(self.table, self.rules, [rule]).with_row_index(POSITION)
+            rows = add_flags(self.rows_of_table, self.rules, [rule]).with_row_index(POSITION)
             failing = rows.filter(~pl.col(rule.name)).select(columns)
             in_table = failing.head(number).collect(engine="streaming")
             found.append(in_table.with_columns(self.positions_of(in_table[POSITION])))

@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from dagster_dataframely._names import ORIGINAL
 from dagster_dataframely._schema.rules import Rule, SchemaRules
 from dagster_dataframely._text import count, printable
 from dagster_dataframely._typing import Log
@@ -20,6 +21,7 @@ from dagster_dataframely._validation.flags import (
     all_true,
     count_failing_tables,
     evaluate_flags,
+    failing,
     settle,
     volatile_rules,
 )
@@ -31,6 +33,7 @@ from dagster_dataframely._validation.uniqueness import (
     duplicated_rows,
     find_duplicates,
     merge_duplicates,
+    unknown_rows,
 )
 from dagster_dataframely._validation.verdict import Flags, RowsByRule, Verdict
 
@@ -51,7 +54,7 @@ def evaluate_plan(
 
     The verdict's frames are lazy and read the files, so they are good as long as the folder is there.
     """
-    staged = StagedRows(plan.select(rules.column_names), rules, folder, log, options, limits)
+    staged = StagedRows(plan.select(rules.row_columns), rules, folder, log, options, limits)
     flags: dict[str, pl.Series] = {}
     duplicates = {}
     for rule in rules.row_rules:
@@ -83,17 +86,25 @@ def _find_duplicates(
 ) -> tuple[pl.Series, FoundDuplicates]:
     """A uniqueness rule: Dataframely's own expression, on the rows whose key hashes like another's."""
     flag = pl.repeat(value=True, n=staged.height, dtype=pl.Boolean, eager=True)
-    keys = staged.columns_in_any_order(key)
+    keys = staged.columns_in_any_order([*key, *([] if rule.unknown is None else [ORIGINAL])])
     if staged.height <= limits.bucket_rows:
         values = _collect(keys)
-        rows = duplicated_rows(values, rule.expression)
+        unknown = unknown_rows(values, rule)
+        values = values.select(key)
+        rows = duplicated_rows(values, rule.expression, unknown)
         positions = staged.positions_of(rows)
-        return flag.scatter(positions.sort(), False), find_duplicates(
-            values[rows], positions, sample
-        )
-    no_row = _collect(keys.head(0))
+        flag = flag.scatter(positions.sort(), False)
+        flag = flag.scatter(staged.positions_of(unknown).sort(), None)
+        return flag, find_duplicates(values[rows], positions, sample)
+    keys = keys.with_row_index(_INDEX)
+    if rule.unknown is not None:
+        unknown = _collect(keys.filter(rule.unknown).select(_INDEX))[_INDEX]
+        flag = flag.scatter(staged.positions_of(unknown).sort(), None)
+        keys = keys.filter(~rule.unknown)
+    keys = keys.select(_INDEX, *key)
+    no_row = _collect(keys.select(key).head(0))
     found = [find_duplicates(no_row, pl.Series(dtype=pl.get_index_type()), sample)]
-    for members in _suspects(keys.with_row_index(_INDEX), key, staged.height, limits):
+    for members in _suspects(keys, key, staged.height, limits):
         duplicated = members.filter(~rule.expression)
         positions = staged.positions_of(duplicated[_INDEX])
         flag = flag.scatter(positions.sort(), False)
@@ -150,16 +161,16 @@ def _conclude(
     errors = [rule for rule in rules.error_rules if rule.name in flags]
     survives = staged.passes & all_true(flags, errors, staged.height)
     if not survives.all():
-        volatile = volatile_rules(rules, staged.table.collect_schema())
+        volatile = volatile_rules(rules, staged.schema)
         flags, survives = settle(staged, flags, survives, rules, volatile)
-    failures = {**staged.counts, **{name: int((~flag).sum()) for name, flag in flags.items()}}
+    failures = {**staged.counts, **{name: int((~flag).sum() or 0) for name, flag in flags.items()}}
     counts = failures | count_failing_tables(staged.where(survives), rules)
     samples = {}
     for rule in rules.row_rules:
         if failures[rule.name] and rule.name in staged.counts:
             samples[rule.name] = partial(staged.first_failing, rule, sample)
         elif failures[rule.name]:
-            first = (~flags[rule.name]).arg_true().head(sample).to_list()
+            first = failing(flags[rule.name]).head(sample).to_list()
             rows = found[rule.name].first_rows if rule.name in found else first
             samples[rule.name] = partial(staged.at, rows)
     return Verdict(

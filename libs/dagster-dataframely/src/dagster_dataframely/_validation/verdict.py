@@ -52,8 +52,8 @@ class Findings:
     """For every rule, how many rows fail it, 0 included; for a rule over the whole table, 1 where the
     survivors fail it."""
     samples: Mapping[str, pl.DataFrame]
-    """For each rule that fails, the first rows that do: the schema's columns. For a uniqueness rule
-    one row for each key; for a rule over the whole table none."""
+    """For each rule that fails, the first rows that do: the schema's columns, and `dy_original` of
+    parsed rows. For a uniqueness rule one row for each key; for one over the whole table none."""
     duplicates: Mapping[str, Duplicates]
     """For each uniqueness rule that rows fail."""
 
@@ -77,8 +77,8 @@ class Rows[Frame: (pl.DataFrame, pl.LazyFrame)](Protocol):
     def settle(self, survives: pl.Series) -> None:
         """Divide the rows: those that a mask is true for are the table, the others error rows."""
 
-    def where(self, mask: pl.Series) -> Frame:
-        """Return the rows that a mask is true for: the schema's columns.
+    def where(self, mask: pl.Series, columns: Sequence[str] | None = None) -> Frame:
+        """Return the rows that a mask is true for: the schema's columns, or others.
 
         The rows of the table are in their order, and so are the error rows; together they need not be.
         """
@@ -87,7 +87,7 @@ class Rows[Frame: (pl.DataFrame, pl.LazyFrame)](Protocol):
         """Return the same rows with a flag for each rule: those given, and those stored with rows."""
 
     def at(self, positions: Sequence[int]) -> pl.DataFrame:
-        """Return the rows at some positions: the schema's columns."""
+        """Return the rows at some positions: the schema's columns, and `dy_original` of parsed rows."""
 
     def whole_file(self, mask: pl.Series) -> StagedFile | None:
         """Return the file that has exactly the rows that a mask is true for, if there is one."""
