@@ -2,37 +2,65 @@
 
 import os
 import shutil
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import nox
 
 LIBRARY = "libs/dagster-dataframely"
 FEWER = "--examples=100"
 """Of the random tests, where they ran on other versions already."""
+FULL: dict[str, Any] = {"default": False, "tags": ["full"]}
+"""For sessions that `nox` leaves to `nox -t full`."""
+TESTED = [LIBRARY, "examples", "document_tests", "docs/snippets/testing_orders.py"]
 MANAGERS = ["dagster-polars", "dagster-duckdb-polars"]
 SUPPORTED = nox.project.python_versions(nox.project.load_toml(f"{LIBRARY}/pyproject.toml"))
+LISTS = not {"-l", "--list", "--list-sessions", "-h", "--help"}.isdisjoint(sys.argv)
 
 
 def find_pythons() -> list[str]:
-    """Return the supported Pythons on this machine, oldest first; pyenv's own folders count."""
+    """Return the Pythons to use, oldest first: what is here, or one that uv can fetch."""
     pyenv = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser()
+    newer = [f"3.{minor}" for minor in range(int(SUPPORTED[-1][2:]) + 1, 30)]
     # A pyenv shim fails for a version that is installed but not active: real folders go first.
-    folders = [
-        str(path) for version in SUPPORTED for path in pyenv.glob(f"versions/{version}.*/bin")
-    ]
-    os.environ["PATH"] = os.pathsep.join([*folders, os.environ["PATH"]])
-    found = [version for version in SUPPORTED if shutil.which(f"python{version}")]
-    if not found:
-        sys.exit(f"No Python {' or '.join(SUPPORTED)} found. Install one: nox downloads none.")
-    return found
+    folders = [path for v in [*SUPPORTED, *newer] for path in pyenv.glob(f"versions/{v}.*/bin")]
+    # uv is next to nox, in an environment that need not be active.
+    prepend(Path(sys.executable).parent, *folders)
+    if found := [version for version in SUPPORTED if shutil.which(f"python{version}")]:
+        return found
+    if LISTS or fetch(SUPPORTED[0]):
+        return SUPPORTED[:1]
+    if found := [version for version in newer if shutil.which(f"python{version}")]:
+        print(f"Python {found[0]} is untested: no Python {' or '.join(SUPPORTED)} was found.")
+        return found[:1]
+    print(f"No Python {' or '.join(SUPPORTED)} was found, and uv could not fetch one. Install one.")
+    return SUPPORTED[:1]
 
 
-os.environ["UV_PYTHON_DOWNLOADS"] = "never"
+def fetch(version: str) -> bool:
+    """Whether uv can fetch a Python, and does."""
+    print(f"No Python {' or '.join(SUPPORTED)} was found: uv fetches {version}.", flush=True)
+    try:
+        subprocess.run(["uv", "python", "install", version], check=True)
+        found = subprocess.check_output(["uv", "python", "find", version], text=True)
+    except (OSError, subprocess.CalledProcessError):
+        return False
+    prepend(Path(found.strip()).parent)
+    return True
+
+
+def prepend(*folders: Path) -> None:
+    """Let programs be found in these folders first."""
+    os.environ["PATH"] = os.pathsep.join([*map(str, folders), os.environ["PATH"]])
+
+
 # Without bytecode every process compiles what it imports again, and the tests start many.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 PYTHONS = find_pythons()
+os.environ["UV_PYTHON_DOWNLOADS"] = "never"
 OLDEST, NEWEST = PYTHONS[0], PYTHONS[-1]
 
 nox.needs_version = ">=2026.2"
@@ -79,17 +107,21 @@ def types(session: nox.Session) -> None:
     session.run("mypy")
 
 
-@nox.session(python=PYTHONS)
-def tests(session: nox.Session) -> None:
-    """Run the library's tests on the locked versions, and their coverage; the example's on one."""
-    sync(session)
-    options = ["--cov=dagster_dataframely"] if session.python == OLDEST else [FEWER]
-    # The session `warehouse` runs the example on the oldest Python.
-    tests = [LIBRARY, "examples"] if session.python == NEWEST else [LIBRARY]
-    session.run("pytest", "-n2", *options, *tests, *session.posargs)
-
-
 @nox.session(python=OLDEST)
+def tests(session: nox.Session) -> None:
+    """Run the tests of the library, the example and the documents, on the locked versions."""
+    sync(session)
+    session.run("pytest", "-n2", FEWER, *TESTED, *session.posargs)
+
+
+@nox.session(python=PYTHONS[1:] or PYTHONS, **FULL)
+def coverage(session: nox.Session) -> None:
+    """Run all tests of the library on each other Python, with all random examples and coverage."""
+    sync(session)
+    session.run("pytest", "-n2", "--cov=dagster_dataframely", LIBRARY, *session.posargs)
+
+
+@nox.session(python=OLDEST, **FULL)
 def minimums(session: nox.Session) -> None:
     """Run the library's tests on the lowest versions that it and its extras allow."""
     library = f"{LIBRARY}[parquet,duckdb]"
@@ -97,7 +129,7 @@ def minimums(session: nox.Session) -> None:
     session.run("pytest", "-n2", FEWER, f"{LIBRARY}/tests", *session.posargs)
 
 
-@nox.session(python=NEWEST)
+@nox.session(python=NEWEST, **FULL)
 @nox.parametrize("managers", [[], MANAGERS], ids=["library", "managers"])
 def newest(session: nox.Session, managers: list[str]) -> None:
     """Run the library's tests on the newest versions, and the site's IO managers for these."""
@@ -110,14 +142,14 @@ def newest(session: nox.Session, managers: list[str]) -> None:
         session.run("pytest", "-n2", FEWER, *tests, *session.posargs)
 
 
-@nox.session(python=OLDEST)
+@nox.session(python=OLDEST, **FULL)
 def warehouse(session: nox.Session) -> None:
     """Run the example's main job."""
     sync(session)
     session.run("python", "-m", "warehouse", *session.posargs)
 
 
-@nox.session(python=OLDEST)
+@nox.session(python=OLDEST, **FULL)
 def package(session: nox.Session) -> None:
     """Build the wheel and run what its users run against it instead of `src`."""
     folder = session.create_tmp()
@@ -132,16 +164,21 @@ def package(session: nox.Session) -> None:
     session.run("pytest", "-n2", *used, *session.posargs)
 
 
-@nox.session(python=OLDEST)
+@nox.session(python=OLDEST, **FULL)
 def docs(session: nox.Session) -> None:
-    """Run the site's examples, build it strictly, look at each page, and lint the workflow."""
+    """Build the site strictly, look at each page, and lint the workflow."""
     sync(session, "--group=docs")
     install_browser(session)
     session.run("mypy", "docs/checks")
-    examples = [f"{LIBRARY}/tests/public/test_examples.py", "docs/snippets/testing_orders.py"]
-    session.run("pytest", "-n2", "document_tests", *examples, *session.posargs)
     session.run("mkdocs", "build", "--strict")
     session.run("pytest", "docs/checks")
+
+
+@nox.session(python=OLDEST, default=False)
+def site(session: nox.Session) -> None:
+    """Serve the site, built anew where a page changes, with no browser installed."""
+    sync(session, "--group=docs")
+    session.run("mkdocs", "serve", *session.posargs)
 
 
 @nox.session(python=OLDEST, default=False)
@@ -162,11 +199,14 @@ def screenshots(session: nox.Session) -> None:
     session.run("python", "docs/checks/take_screenshots.py")
 
 
-@nox.session(python=OLDEST, default=False)
+@nox.session(venv_backend="none", default=False)
 def serve(session: nox.Session) -> None:
-    """Serve what the main job left in Dagster's UI."""
-    sync(session)
-    session.run("python", "-m", "warehouse", "serve", *session.posargs)
+    """Serve what the session `warehouse` left in Dagster's UI."""
+    python = Path(".nox/warehouse/bin/python")
+    if not python.exists():
+        session.error("There is nothing to serve yet: run nox -s warehouse first.")
+    # It stops what it started.
+    session.run(str(python), "-m", "warehouse", "serve", *session.posargs, interrupt_timeout=90)
 
 
 @nox.session(python=OLDEST, default=False)

@@ -44,12 +44,12 @@ class Lineitem(dy.Schema):
         return cls.l_receiptdate.col > cls.l_shipdate.col
 
 
-def plan(source: Path, *, clean: bool) -> pl.LazyFrame:
-    """The rows, some of which fail rules unless they are to be clean; both do the same work."""
+def plan(source: Path, *, clean: bool, unique: bool = False) -> pl.LazyFrame:
+    """The rows, some of which fail rules or repeat a key, unless they must not; the work is the same."""
     residue = pl.col("l_orderkey") * 7 + pl.col("l_linenumber") * 3
     first, second, third = (NEVER,) * 3 if clean else (0, 333, 666)
     fails = residue % SHARE
-    repeats = pl.col("l_orderkey") % DUPLICATED == (NEVER if clean else 1)
+    repeats = pl.col("l_orderkey") % DUPLICATED == (NEVER if clean or unique else 1)
     return pl.scan_parquet(source).with_columns(
         l_quantity=pl.when(fails == first).then(ZERO).otherwise(pl.col("l_quantity")),
         l_shipmode=pl.when(fails == second).then(None).otherwise(pl.col("l_shipmode")),

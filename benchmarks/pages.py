@@ -77,6 +77,10 @@ def _checks(results: Results, side: Side, found: Measurement, reference: str) ->
     return f"{found.facts['checks']:,.0f}"
 
 
+def _per_partition(results: Results, side: Side, found: Measurement, reference: str) -> str:
+    return f"{found.seconds / found.facts['partitions'] * 1000:.0f}"
+
+
 def _event_kb(results: Results, side: Side, found: Measurement, reference: str) -> str:
     return f"{found.facts['event_kb']:,.0f}"
 
@@ -115,6 +119,12 @@ _COLUMNS: dict[str, dict[str, Cell]] = {
         "CPU, s": _figure("cpu_seconds", digits=2),
         "ratio": _times("seconds"),
         "CPU ratio": _times("cpu_seconds"),
+    },
+    "hours": {
+        "checks": _checks,
+        "run, s": _figure("seconds"),
+        "CPU, s": _figure("cpu_seconds"),
+        "ms for each partition": _per_partition,
     },
     "wide": {
         "checks": _checks,

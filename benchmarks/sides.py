@@ -36,6 +36,7 @@ GROUPS = [
     Group("definition", "200 assets with 30 rules each are defined", "plain-definition"),
     Group("ephemeral", "A run on 1,000 rows, ephemeral instance", "plain-ephemeral"),
     Group("sqlite", "A run on 1,000 rows, SQLite", "plain-sqlite"),
+    Group("hours", "One run over 168 hourly partitions, SQLite", "plain-hours"),
     Group("wide", "5,000 columns and 2,000 rules that fail", "plain-wide"),
 ]
 
@@ -45,6 +46,7 @@ LAPS = 11
 QUARANTINE = {"quarantine": True}
 FILTER = {"filter": True}
 IN_MEMORY = {"engine": "in-memory"}
+UNIQUE = {"unique": True}
 NO_STATISTICS = {"statistics": False}
 
 
@@ -64,6 +66,17 @@ def _small(storage: str) -> Iterable[Side]:
     yield side("plain", "plain asset", "plain")
     yield side("checked", "plain asset, checks that always pass", "plain", checks=CHECKS)
     for granularity in ("rule", "column", "schema"):
+        title = f'this library, `check_granularity="{granularity}"`'
+        yield side(granularity, title, "library", check_granularity=granularity)
+
+
+def _hours() -> Iterable[Side]:
+    def side(name: str, title: str, program: str, **arguments: Any) -> Side:
+        given = {"hours": 168, **arguments}
+        return Side("hours", f"{name}-hours", title, f"hours:{program}", given)
+
+    yield side("plain", "plain asset", "plain")
+    for granularity in ("rule", "schema"):
         title = f'this library, `check_granularity="{granularity}"`'
         yield side(granularity, title, "library", check_granularity=granularity)
 
@@ -92,6 +105,18 @@ def _wide() -> Iterable[Side]:
 SIDES = [
     _lazy("plain", "plain asset", "plain"),
     _lazy("quarantine", "this library, quarantine", "library", arguments=QUARANTINE),
+    _lazy(
+        "unique",
+        "this library, quarantine, no key repeats",
+        "library",
+        arguments={**QUARANTINE, **UNIQUE},
+    ),
+    _lazy(
+        "unique-no-statistics",
+        "this library, quarantine, no key repeats, `statistics=False`",
+        "library",
+        arguments={**QUARANTINE, **UNIQUE, **NO_STATISTICS},
+    ),
     _lazy("library", "this library, no quarantine", "library"),
     _lazy(
         "memory-quarantine",
@@ -139,8 +164,16 @@ SIDES = [
     Side("fan-in", "library-fan-in", "this library", "fan_in:library"),
     Side("definition", "plain-definition", "`@dg.asset` with as many checks", "definitions:plain"),
     Side("definition", "library-definition", "this library", "definitions:library"),
+    Side(
+        "definition",
+        "shared-definition",
+        "this library, 10 assets for each schema",
+        "definitions:library",
+        {"schemas": 20},
+    ),
     *_small("ephemeral"),
     *_small("sqlite"),
+    *_hours(),
     *_wide(),
 ]
 

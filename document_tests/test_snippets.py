@@ -96,8 +96,11 @@ def test_what_is_printed_is_as_ruff_formats_it(
     assert done.returncode == 0, done.stderr
 
 
-def test_the_module_on_the_site_is_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_module_on_the_site_is_what_is_printed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
     page = (SNIPPETS.parent / "guides/infer.md").read_text()
     (drop,) = re.findall(r"dagster_dataframely infer (\S+\.csv\.gz)", page)
     shown = (SNIPPETS / "inferred_weather.py").read_text()
-    assert printed(ROOT / drop, capsys) == shown
+    assert printed(Path(drop), capsys) == shown

@@ -10,9 +10,9 @@ from benchmarks.programs import Job, Run
 from benchmarks.programs.plain import materialize
 
 
-def lazy(job: Job, **settings: Any) -> Run:
-    """A lazy frame; without a quarantine, of rows that pass."""
-    rows = plan(job.source, clean=not settings.get("quarantine"))
+def lazy(job: Job, *, unique: bool = False, **settings: Any) -> Run:
+    """A lazy frame; without a quarantine, of rows that pass; without a repeated key if asked."""
+    rows = plan(job.source, clean=not settings.get("quarantine"), unique=unique)
 
     @dd.asset(Lineitem, **settings)
     def table() -> pl.LazyFrame:

@@ -1,11 +1,13 @@
+import dagster_dataframely as dd
 import dataframely as dy
+import polars as pl
 
-# weather.csv.gz, read with `try_parse_dates=True`: 26,115 rows.
+# weather.csv.gz: 26,115 rows.
 # Arguments in comments hold for these rows: move them into the parentheses.
 
 
 class Weather(dy.Schema):
-    origin = dy.String()  # primary_key=True
+    origin = dy.Enum(["EWR", "JFK", "LGA"])  # primary_key=True
     year = dy.Int64()  # min=2013, max=2013
     month = dy.Int64()  # min=1, max=12
     day = dy.Int64()  # min=1, max=31
@@ -23,3 +25,12 @@ class Weather(dy.Schema):
     # min=datetime.datetime(2013, 1, 1, 6, 0, tzinfo=zoneinfo.ZoneInfo(key="UTC"))
     # max=datetime.datetime(2013, 12, 30, 23, 0, tzinfo=zoneinfo.ZoneInfo(key="UTC"))
     time_hour = dy.Datetime(time_zone="UTC")
+
+
+@dd.asset(Weather, quarantine=True)
+def weather() -> pl.LazyFrame:
+    text = pl.scan_csv(
+        "examples/warehouse/data/raw/weather.csv.gz",
+        infer_schema=False,
+    )
+    return dd.parse(Weather, text)

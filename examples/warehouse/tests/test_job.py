@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-import warehouse.__main__ as command
+from warehouse import report
 from warehouse.job import EXPECTED, AssetRun, add_up, differences, run_all
 from warehouse.storage import clear, create_dagster_home
 
@@ -202,10 +202,10 @@ def test_the_main_job_shows_runs_and_totals_and_fails_where_a_total_is_off(
         AssetRun("usual_cancellations", "2013-02", 0.3, None, error="ValidationAbortError"),
     ]
     monkeypatch.setenv("WAREHOUSE_DIR", str(tmp_path / "warehouse"))
-    monkeypatch.setattr(command, "run_all", lambda instance: iter(runs))
-    monkeypatch.setattr(command, "differences", lambda totals: off)
+    monkeypatch.setattr(report, "run_all", lambda instance: iter(runs))
+    monkeypatch.setattr(report, "differences", lambda totals: off)
     printed = io.StringIO()
-    assert command.run(Console(file=printed, width=80)) == code
+    assert report.run(Console(file=printed, width=80)) == code
     lines = printed.getvalue().splitlines()
     squeezed = [" ".join(line.split()) for line in lines]
     assert squeezed[:3] == [
@@ -216,6 +216,7 @@ def test_the_main_job_shows_runs_and_totals_and_fails_where_a_total_is_off(
     assert "airlines 16 0 0 0.1" in squeezed
     assert "usual_cancellations 0 0 ValidationAbortError 1 0 0.3" in squeezed
     assert [line for line in lines if line in off] == off
+    assert ("What is red, and why" in printed.getvalue()) == (not off)
 
 
 def test_clear_removes_a_warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

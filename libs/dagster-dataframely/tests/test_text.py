@@ -9,7 +9,15 @@ import pytest
 
 import dagster_dataframely as dd
 from dagster_dataframely._assets.dagster_types import typed_ins
-from dagster_dataframely._text import count, cut, cut_start, list_within, printable, type_name
+from dagster_dataframely._text import (
+    count,
+    cut,
+    cut_start,
+    list_within,
+    printable,
+    share,
+    type_name,
+)
 
 ODD = "a\nb\x1b[2J\u202ec"
 """A name that would begin a line, clear a terminal and turn the rest of the line around."""
@@ -35,6 +43,14 @@ ROWS = pl.LazyFrame(
     {ODD: [1, 2, -1, -1], "text": [None] * 4, "record": [None] * 4},
     schema={name: column.dtype for name, column in Odd.columns().items()},
 )
+
+
+@pytest.mark.parametrize(
+    ("part", "shown"),
+    [(0, "0%"), (1, "< 0.1%"), (125_000, "12.5%"), (999_999, "> 99.9%"), (1_000_000, "100.0%")],
+)
+def test_a_share_is_none_or_all_only_where_it_is(part: int, shown: str) -> None:
+    assert share(part, 1_000_000) == shown
 
 
 def test_control_characters_line_breaks_and_marks_that_reorder_are_escaped() -> None:

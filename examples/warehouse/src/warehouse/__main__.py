@@ -1,19 +1,8 @@
 """`python -m warehouse` runs the main job from empty; `python -m warehouse serve` shows what it left."""
 
 import argparse
-import os
 import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-
-import dagster as dg
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
-from rich.table import Table
-
-from warehouse.job import AssetRun, Totals, add_up, differences, planned_runs, run_all
-from warehouse.storage import PROJECT, clear, create_dagster_home, warehouse_dir
+from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,72 +10,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("command", nargs="?", default="run", choices=["run", "serve"])
     parsed, others = parser.parse_known_args(arguments)
     if parsed.command == "serve":
-        serve(others)
+        from warehouse.server import serve
+
+        return serve(others)
     if others:
         parser.error(f"unrecognized arguments: {' '.join(others)}")
+    print("Loading Dagster and the definitions of the tables ...", flush=True)
+    # Each import takes seconds.
+    from rich.console import Console
+
+    from warehouse.report import run
+
     return run(Console())
-
-
-def run(console: Console) -> int:
-    """Materialize everything; the exit code is 1 where a total is not the pinned one."""
-    clear()
-    with dg.DagsterInstance.from_config(str(create_dagster_home())) as instance:
-        runs = list(_shown(run_all(instance), console))
-    totals = add_up(runs)
-    console.print(_summary(totals, runs))
-    lines = differences(totals)
-    for line in lines:
-        console.print(line, style="red", highlight=False)
-    console.print(f"Tables and history: {warehouse_dir()}", highlight=False, soft_wrap=True)
-    return 1 if lines else 0
-
-
-def serve(options: Sequence[str]) -> None:
-    """Replace this process by `dagster dev` on the history that the main job left."""
-    os.environ["DAGSTER_HOME"] = str(create_dagster_home())
-    workspace = str(PROJECT / "workspace.yaml")
-    os.execv(sys.executable, [sys.executable, "-m", "dagster", "dev", "-w", workspace, *options])
-
-
-def _shown(runs: Iterator[AssetRun], console: Console) -> Iterator[AssetRun]:
-    """Print a line for each run, over a bar where there is a terminal."""
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        for run in progress.track(runs, total=len(planned_runs())):
-            console.print(_line(run), highlight=False)
-            yield run
-
-
-def _line(run: AssetRun) -> str:
-    if run.error is not None:
-        outcome = run.error
-    elif run.skipped:
-        outcome = "skipped"
-    else:
-        outcome = "" if run.rows_written is None else f"{run.rows_written:,} rows"
-    quarantined = f"{run.rows_quarantined} quarantined" if run.rows_quarantined else ""
-    return f"{run.asset:<20}{run.part:<11}{outcome:>21}{quarantined:>16}{run.seconds:>6.1f} s"
-
-
-def _summary(totals: Mapping[str, Totals], runs: Sequence[AssetRun]) -> Table:
-    table = Table("Asset", box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0)
-    for column in ("Rows\nwritten", "Quaran-\ntined"):
-        table.add_column(column, justify="right")
-    table.add_column("Failed checks and\nerrors, in runs", no_wrap=True)
-    for column in ("Cells\nskipped", "Seconds"):
-        table.add_column(column, justify="right")
-    for asset, total in totals.items():
-        failed = [f"{check} {times}" for check, times in total.failed_checks.items()]
-        failed += [f"{error} {times}" for error, times in Counter(total.errors).items()]
-        table.add_row(
-            asset,
-            f"{total.rows_written:,}",
-            f"{total.rows_quarantined:,}",
-            "\n".join(failed),
-            str(total.skipped_partitions),
-            f"{sum(run.seconds for run in runs if run.asset == asset):.1f}",
-        )
-    return table
 
 
 if __name__ == "__main__":

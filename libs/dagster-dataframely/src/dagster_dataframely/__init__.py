@@ -9,7 +9,9 @@ from dagster_dataframely._checks.rule_checks import build_rule_checks
 from dagster_dataframely._quarantine.read import unpivot_quarantine
 from dagster_dataframely._quarantine.spec import build_quarantine_spec, build_quarantine_specs
 from dagster_dataframely._schema.cast import strict_cast
+from dagster_dataframely._schema.parse import parse
 from dagster_dataframely._schema.severity import rule, severity
+from dagster_dataframely._schema.text_format import text_format
 from dagster_dataframely._settings import Granularity, MultiColumnRules
 from dagster_dataframely._triage.quarantines import read_quarantine
 
@@ -26,11 +28,13 @@ __all__ = [
     "data",
     "dy_asset",
     "errors",
+    "parse",
     "read_quarantine",
     "rule",
     "severity",
     "strict_cast",
     "testing",
+    "text_format",
     "unpivot_quarantine",
     "wiring",
 ]

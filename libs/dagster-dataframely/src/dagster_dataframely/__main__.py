@@ -1,6 +1,7 @@
 """`python -m dagster_dataframely`: `infer` a schema from a file, look at a `quarantine`."""
 
 import argparse
+import codecs
 import keyword
 import re
 import shutil
@@ -13,8 +14,9 @@ from typing import Any
 
 import dagster as dg
 
+from dagster_dataframely._infer.arguments import find_files
 from dagster_dataframely._infer.facts import infer
-from dagster_dataframely._infer.files import Options, open_table, reading
+from dagster_dataframely._infer.files import Options, open_files, reading
 from dagster_dataframely._infer.source import write_module
 from dagster_dataframely._triage.command import (
     Selection,
@@ -54,15 +56,19 @@ def _build_parser() -> argparse.ArgumentParser:
     about = "print a Dataframely schema for the table that a file holds"
     command = commands.add_parser("infer", help=about, description=f"{about.capitalize()}.")
     add = command.add_argument
-    add("file", metavar="FILE", type=Path, help="Parquet, CSV, or a DuckDB database")
+    about_files = (
+        "Parquet, CSV, or a DuckDB database; of CSV several, a folder, or a quoted pattern"
+    )
+    add("files", metavar="FILE", nargs="+", help=about_files)
     add("--table", help="the table of a DuckDB database: `orders` or `schema.orders`")
     add("--name", type=_class_name, help="the class's name (default: made from the file's)")
     add("--rows", type=_count, help="look at the first rows only (default: all)")
     add("--no-ranges", dest="ranges", action="store_false", help="leave out minima and maxima")
-    add(
-        "--separator", type=_separator, help="of a CSV file (default: a comma; in .tsv files a tab)"
-    )
+    add("--separator", type=_separator, help="of a CSV file (default: that of its first line)")
     add("--null", action="append", default=[], help="text that is null in a CSV file; repeatable")
+    add("--schema-only", action="store_true", help="print no asset that parses CSV files")
+    add("--encoding", type=_encoding, help="of a CSV file (default: UTF-8)")
+    add("--max-columns", type=_count, default=1000, help="refuse tables with more (default: 1000)")
     command.set_defaults(run=_infer)
     _add_quarantine(commands)
     return parser
@@ -119,21 +125,33 @@ def _lines(lines: Sequence[str]) -> str:
 
 
 def _infer(parsed: argparse.Namespace) -> str:
-    options = Options(parsed.table, parsed.rows, parsed.separator, parsed.null)
-    with reading(parsed.file):
-        table = open_table(parsed.file, options)
+    options = Options(
+        parsed.table,
+        parsed.rows,
+        parsed.separator,
+        parsed.null,
+        parsed.encoding,
+        parsed.max_columns,
+    )
+    with reading(Path(parsed.files[0])):
+        files = find_files(parsed.files)
+        table = open_files(files, options)
         inference = infer(table, _progress())
     return write_module(
         inference,
-        title=table.title,
-        class_name=parsed.name or _derive_class_name(table.name),
-        left_out=table.left_out,
+        table,
+        class_name=parsed.name or _derive_class_name(files.name or table.name),
         ranges=parsed.ranges,
+        schema_only=parsed.schema_only,
     )
 
 
 def _class_name(text: str) -> str:
-    if not text.isidentifier() or keyword.iskeyword(text) or text in ("dy", "__debug__"):
+    if (
+        not text.isidentifier()
+        or keyword.iskeyword(text)
+        or text in ("dd", "dy", "pl", "pathlib", "__debug__")
+    ):
         message = f"{text!r} cannot be the name of a class"
         raise argparse.ArgumentTypeError(message)
     return text
@@ -159,6 +177,14 @@ def _separator(text: str) -> str:
         message = f"{text!r} is not a single ASCII character"
         raise argparse.ArgumentTypeError(message)
     return text
+
+
+def _encoding(text: str) -> str:
+    try:
+        return codecs.lookup(text).name
+    except LookupError as error:
+        message = f"Python knows no encoding {text!r}"
+        raise argparse.ArgumentTypeError(message) from error
 
 
 def _progress() -> Callable[[str], None]:

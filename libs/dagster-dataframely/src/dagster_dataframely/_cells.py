@@ -23,9 +23,9 @@ _MAX_NAME, _AROUND = 40, 50
 _MAX_EXACT_INT = 2**53 - 1
 """Larger whole numbers lose digits where JSON is read as doubles, as in the Dagster UI."""
 
-_FIRST_DAY, _LAST_DAY = -96_465_292, 95_026_236
+FIRST_DAY, LAST_DAY = -96_465_292, 95_026_236
 """From 1970, the days that Polars prints; at others, as DuckDB's `infinity`, it panics (1.35 to 2.1)."""
-_PER_DAY = {"days": 1, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+PER_DAY = {"days": 1, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
 def render_series(series: pl.Series) -> list[Cell]:
@@ -119,7 +119,7 @@ def _first(items: Iterable[str], number: int, max_characters: int) -> str:
 def _render_times(series: pl.Series) -> list[Cell]:
     unit = "days" if series.dtype == pl.Date else getattr(series.dtype, "time_unit", "ns")
     stored = series.to_physical()
-    can_print = (stored // _PER_DAY[unit]).is_between(_FIRST_DAY, _LAST_DAY)
+    can_print = (stored // PER_DAY[unit]).is_between(FIRST_DAY, LAST_DAY)
     printed = series.zip_with(can_print, series.clear(1)).dt.to_string("iso")
     return [
         f"{number} {unit}" if text is None and number is not None else text

@@ -14,6 +14,9 @@ COLUMN_PREFIX = "dy_"
 SCHEMA_METADATA_KEY = "dagster_dataframely"
 """Where `dd.severity` keeps its mapping in a column's Dataframely metadata."""
 
+TEXT_FORMAT_METADATA_KEY = "dagster_dataframely_text_format"
+"""Where `dd.text_format` keeps its mapping: another key, so that `**` merges it with a severity."""
+
 COLUMNS_CHECK = "dy_schema__columns"
 RULES_CHECK = "dy_schema__rules"
 
@@ -30,9 +33,10 @@ DUPLICATED_SAMPLE = "dy_duplicated_sample"
 COLUMN_ERRORS = "dy_schema__errors"
 EXTRA_COLUMNS = "dy_extra_columns"
 EVALUATED_TOGETHER = "dy_evaluated_together"
+CAST_FAILURES_TABLE = "dy_cast_failures"
 PARTITIONS = "dy_partitions"
 FAILED_PARTITIONS = "dy_failed_partitions"
-NOT_REPEATED = (FAILED_SAMPLE, DUPLICATED_SAMPLE, COLUMN_ERRORS, EXTRA_COLUMNS)
+NOT_REPEATED = (FAILED_SAMPLE, DUPLICATED_SAMPLE, COLUMN_ERRORS, EXTRA_COLUMNS, CAST_FAILURES_TABLE)
 """What a run over several partitions records once, and not for each of them."""
 
 COLUMN_SCHEMA = "dagster/column_schema"
@@ -50,6 +54,7 @@ INVALID_COUNT = "dataframely/invalid_count"
 INVALID_SAMPLE = "dataframely/invalid_sample"
 INVALID_BY_RULES = "dataframely/invalid_by_rules"
 REPORT = "dataframely/report"
+CAST_FAILURES = "dataframely/cast_failures"
 FAILURES_BY_RULE = "dataframely/failures_by_rule"
 QUARANTINE_OF = "dataframely/quarantine_of"
 """On a quarantine's `AssetSpec`: the key of the asset whose error rows it holds."""
@@ -66,6 +71,9 @@ POLARS_ROWS, POLARS_STATISTICS = "table", "stats"
 VALID, INVALID, UNKNOWN = "valid", "invalid", "unknown"
 """What a rule column of a quarantine reads."""
 
+ORIGINAL = "dy_original"
+"""The column in which `dd.parse` keeps what it could not parse."""
+
 QUARANTINE_SUFFIX = "_quarantine"
 FAILED_RULES = "dy_failed_rules"
 RUN_ID = "dy_run_id"
@@ -73,6 +81,10 @@ WRITTEN_AT = "dy_written_at"
 PARTITION = "dy_partition"
 REDACTED = "dy_redacted"
 """A tag of a quarantine's column whose values must not be shown."""
+
+
+_FORBIDDEN = re.compile(r"[^A-Za-z0-9_]")
+"""What Dagster does not allow in a check name (1.13)."""
 
 
 def rule_check_name(rule: str) -> str:
@@ -107,5 +119,4 @@ def quarantine_key(asset_key: dg.AssetKey) -> dg.AssetKey:
 
 
 def _identifier(text: str) -> str:
-    """Dagster allows ASCII letters, digits and `_` in a check name (1.13)."""
-    return re.sub(r"[^A-Za-z0-9_]", "_", text)
+    return _FORBIDDEN.sub("_", text)

@@ -16,6 +16,7 @@ from dagster_dataframely._text import count, cut, cut_start, list_within, printa
 __all__ = [
     "AssetReadError",
     "CastFailure",
+    "CodeLocationError",
     "CheckNameCollisionError",
     "CollectionNotSupportedError",
     "ColumnMismatch",
@@ -30,8 +31,10 @@ __all__ = [
     "InvalidSchemaError",
     "InvalidSettingError",
     "InvalidSeverityError",
+    "InvalidTextFormatError",
     "ManyChecksWarning",
     "NothingSurvivedError",
+    "ParseError",
     "QuarantineAddressError",
     "QuarantineColumnsError",
     "QuarantineDirError",
@@ -70,7 +73,7 @@ class ColumnMismatch(NamedTuple):
 
 
 class CastFailure(NamedTuple):
-    """One column that `dd.strict_cast` does not cast."""
+    """One column that `dd.strict_cast` does not cast, or `dd.parse` does not parse."""
 
     column: str
     """The column's name."""
@@ -249,6 +252,19 @@ class InvalidSeverityError(_DefinitionError):
         self.rule = rule
         self.severity = severity
         self.rules = tuple(rules)
+
+
+class InvalidTextFormatError(_DefinitionError):
+    """A `dd.text_format` cannot parse the dtype of its column, or of one inside of it."""
+
+    def __init__(self, schema: str, column: str, problem: str) -> None:
+        super().__init__(
+            f"Text format of {_code(column)} of schema {_code(schema)}: "
+            f"{_short(problem, _MAX_TEXT + _MAX_VALUE)}. See `dd.text_format`."
+        )
+        self.schema = schema
+        self.column = column
+        self.problem = problem
 
 
 class InvalidColumnError(_DefinitionError):
@@ -478,14 +494,22 @@ class StrictCastError(_RunError):
     """`dd.strict_cast` would change a value, or lacks a column; nothing was cast."""
 
     def __init__(self, schema: str, failures: Sequence[CastFailure]) -> None:
-        found = [
-            f"{_code(f.column)}"
-            f"{'' if f.found is None else _short(f' ({f.found} to {f.expected})', _MAX_TEXT)}: "
-            f"{printable(f.reason)}"
-            for f in failures
-        ]
         head = f"No strict cast to {_code(schema)}: "
-        super().__init__(_list(head, found, ". Fix the frame.", separator="; "))
+        super().__init__(_list(head, _reasons(failures), ". Fix the frame.", separator="; "))
+        self.schema = schema
+        self.failures = tuple(failures)
+        self.columns = tuple(f.column for f in failures)
+
+
+class ParseError(_RunError):
+    """`dd.parse` lacks a column, or a conversion of one is left open; no value was looked at."""
+
+    def __init__(self, schema: str, failures: Sequence[CastFailure]) -> None:
+        missing = any(failure.found is None for failure in failures)
+        fill = ', or say `missing="null"` for nullable columns' if missing else ""
+        head = f"Frame cannot be parsed as {_code(schema)}: "
+        tail = f". Change the frame{fill}."
+        super().__init__(_list(head, _reasons(failures), tail, separator="; "))
         self.schema = schema
         self.failures = tuple(failures)
         self.columns = tuple(f.column for f in failures)
@@ -602,6 +626,15 @@ class ExportError(DagsterDataframelyError):
         self.reason = reason
 
 
+class CodeLocationError(DagsterDataframelyError):
+    """A module or file of definitions that `python -m dagster_dataframely quarantine` cannot load."""
+
+    def __init__(self, location: str, error: BaseException) -> None:
+        reason = _short(str(error), _MAX_TEXT)
+        super().__init__(f"The code location {_code(location)} cannot be loaded: {reason}")
+        self.location = location
+
+
 class UnknownQuarantineError(DagsterDataframelyError):
     """No asset of the code location sets error rows aside under this name."""
 
@@ -637,6 +670,15 @@ class ManyChecksWarning(UserWarning):
             return said
         offers = [f"{number:,} with {_code(name)}" for name, number in self.fewer.items()]
         return f"{said} `check_granularity` makes fewer: {', '.join(offers)}."
+
+
+def _reasons(failures: Sequence[CastFailure]) -> list[str]:
+    return [
+        f"{_code(f.column)}"
+        f"{'' if f.found is None else _short(f' ({f.found} to {f.expected})', _MAX_TEXT)}: "
+        f"{printable(f.reason)}"
+        for f in failures
+    ]
 
 
 def _difference(column: StoredColumn) -> str:

@@ -26,6 +26,7 @@ from dagster_dataframely._run.exits import take_exit
 from dagster_dataframely._run.return_value import unpack_table
 from dagster_dataframely._schema import table_schema as _table_schema
 from dagster_dataframely._schema.declaration import Declaration
+from dagster_dataframely._schema.parsed import judge_parsed
 from dagster_dataframely._schema.read import build_expressions, read_declared, read_schema
 from dagster_dataframely._schema.severity import Severity
 from dagster_dataframely._settings import SETTINGS, SettingArguments, Settings, reject_unknown
@@ -163,9 +164,8 @@ def quarantine_frame(
         quarantine_layout: As for `dd.asset`.
 
     Returns:
-        The rows that fail an error rule, in the frame's order: the schema's columns, then one String
-        column for each rule, `valid` or `invalid` (`unknown` for a rule over the whole table); or, as
-        a list, the names of the failed rules, a run that is null, and the time.
+        The rows that fail an error rule, in order: the schema's columns, a String column for each rule
+        (`valid`, `invalid` or `unknown`) or a list of the failed ones, a null run and the time.
 
     Example:
         ```python
@@ -177,7 +177,7 @@ def quarantine_frame(
         #> 1
         ```
     """
-    rules = build_expressions(read_schema(schema, severities))
+    rules = judge_parsed(build_expressions(read_schema(schema, severities)), frame.schema)
     layout = Settings.resolve({"quarantine_layout": quarantine_layout}).quarantine_layout
     error_rows = _in_memory.evaluate(frame, rules, sample=0).error_rows
     return _frame.quarantine_frame(error_rows, rules, layout)
@@ -260,8 +260,7 @@ def process(
 ) -> Iterator[AssetYield]:
     """What `dd.asset` does with what its function returns: the events of one of the seven exits.
 
-    Yields the `MaterializeResult` with the surviving rows, where there are any to write, and one
-    result for each check of `check_specs`. Where the run must not go on, the error comes last.
+    Yields a `MaterializeResult` if rows are written, a result for each check, and errors last.
 
     Args:
         schema: The schema class.

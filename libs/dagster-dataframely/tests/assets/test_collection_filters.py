@@ -1,8 +1,8 @@
 """Rules and filters of a collection are evaluated until nothing more fails."""
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any
 
 import dagster as dg
@@ -224,7 +224,7 @@ def shops(draw: st.DrawFn) -> dict[str, pl.DataFrame]:
 
 def judged(
     collection: type[dy.Collection], frames: dict[str, pl.DataFrame], *, lazy: bool
-) -> dict[str, Verdict[Any]]:
+) -> dict[str, SimpleNamespace]:
     """The verdicts on the members, with frames in memory; without a run, which takes a while."""
     rules = read_collection(collection, propagation=True)
     schemas = {name: read_schema(rules.schemas[name]) for name in frames}
@@ -242,8 +242,9 @@ def judged(
             else:
                 verdicts[name] = evaluate(frame, schemas[name], sample=1)
         return {
-            name: replace(
-                verdict,
+            name: SimpleNamespace(
+                counts=verdict.counts,
+                error_count=verdict.error_count,
                 survivors=verdict.survivors.lazy().collect(),
                 error_rows=verdict.error_rows.lazy().collect(),
             )

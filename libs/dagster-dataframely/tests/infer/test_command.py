@@ -43,6 +43,7 @@ def test_a_name_for_the_class(tmp_path: Path, printed: Run) -> None:
         ["--rows", "-1"],
         ["--rows", "x"],
         ["--separator", "||"],
+        ["--encoding", "klingon"],
     ],
     ids=" ".join,
 )
@@ -69,7 +70,7 @@ def test_an_interrupted_command_ends_without_a_traceback(
     def interrupt(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "open_table", interrupt)
+    monkeypatch.setattr(command, "open_files", interrupt)
     assert command.main(["infer", "orders.parquet"]) == 130
     assert capsys.readouterr() == ("", "")
 

@@ -10,7 +10,6 @@ import pytest
 from support.inferred import HEAD, IMPORT, ORDERS, Run, schema_of, written
 
 import dagster_dataframely as dd
-from dagster_dataframely._infer import files
 
 
 def test_a_parquet_file(tmp_path: Path, printed: Run) -> None:
@@ -29,7 +28,7 @@ class RawOrders2026(dy.Schema):
 def test_a_csv_file(tmp_path: Path, printed: Run) -> None:
     path = tmp_path / "2026.csv"
     path.write_text("id,day,note\n1,2026-01-05,NA\n2,2026-01-05,late\n")
-    text = f"{IMPORT}# 2026.csv, read with `try_parse_dates=True`: 2 rows.\n{HEAD}"
+    text = f"{IMPORT}# 2026.csv: 2 rows.\n{HEAD}"
     text += """
 
 class Table2026(dy.Schema):
@@ -37,7 +36,7 @@ class Table2026(dy.Schema):
     day = dy.Date()  # min=datetime.date(2026, 1, 5), max=datetime.date(2026, 1, 5)
     note = dy.String(nullable=True)
 """
-    assert printed(path, "--null", "NA") == text
+    assert printed(path, "--null", "NA", "--schema-only") == text
 
 
 @pytest.mark.parametrize(
@@ -52,15 +51,15 @@ def test_a_csv_file_is_split_at_its_separator(
     assert schema_of(printed(path, *options)).column_names() == ["a", "b"]
 
 
-def test_dtypes_of_a_csv_file_fit_every_row(tmp_path: Path, printed: Run) -> None:
+def test_dtypes_of_a_csv_file_fit_most_rows(tmp_path: Path, printed: Run) -> None:
     path = tmp_path / "late.csv"
-    path.write_text("a,b,c,d\n" + "1,1,2026-01-05,1\n" * 10_000 + "2.5,x,never,2\n")
+    path.write_text("a,b,c,d\n" + "1,1,2026-01-05,1\n" * 9_000 + "2.5,x,never,02134\n" * 100)
     columns = schema_of(printed(path, "--no-ranges")).columns()
     assert {name: type(column) for name, column in columns.items()} == {
         "a": dy.Float64,
-        "b": dy.String,
-        "c": dy.String,
-        "d": dy.Int64,
+        "b": dy.Enum,
+        "c": dy.Enum,
+        "d": dy.Enum,
     }
     assert isinstance(schema_of(printed(path, "--rows", 5)).columns()["a"], dy.Int64)
 
@@ -98,42 +97,7 @@ SPARSE_TIMES = f"id,v\n{'1,\n' * 10_001}1,09:30:00\n1,09:30:01\n"
 def test_a_column_of_times_may_begin_empty(tmp_path: Path, printed: Run) -> None:
     path = tmp_path / "times.csv"
     path.write_text(SPARSE_TIMES)
-    try:
-        dtype = pl.read_csv(path, try_parse_dates=True, infer_schema_length=None)["v"].dtype
-    except pl.exceptions.ComputeError:
-        dtype = pl.String()  # Polars 1.35 reads no times where a batch of rows has none.
-    assert schema_of(printed(path)).columns()["v"].dtype == dtype
-
-
-def test_times_that_polars_does_not_read_are_text(
-    tmp_path: Path, printed: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse_times(frame: pl.LazyFrame) -> dict[str, int]:
-        if pl.Time in frame.collect_schema().dtypes():
-            raise pl.exceptions.ComputeError
-        return count_nulls(frame)
-
-    count_nulls = files._count_nulls
-    monkeypatch.setattr(files, "_count_nulls", refuse_times)
-    path = tmp_path / "times.csv"
-    path.write_text(SPARSE_TIMES)
-    columns = schema_of(printed(path)).columns()
-    assert {name: column.dtype for name, column in columns.items()} == {
-        "id": pl.Int64(),
-        "v": pl.String(),
-    }
-
-
-def test_later_values_widen_the_dtype_of_a_column_that_begins_empty(
-    tmp_path: Path, printed: Run
-) -> None:
-    path = tmp_path / "sparse.csv"
-    path.write_text(f"a,b,*\n{',,\n' * 10_001}{'1,1,1\n' * 10_001}2.5,x,1\n")
-    columns = schema_of(printed(path)).columns()
-    assert {name: type(column) for name, column in columns.items()} == {
-        "a": dy.Float64,
-        "b": dy.String,
-    }
+    assert schema_of(printed(path)).columns()["v"].dtype == pl.Time()
 
 
 @pytest.mark.parametrize("name", ["day[1]", "day*", "day?"])
@@ -178,7 +142,7 @@ def test_a_path_that_is_not_utf8(tmp_path: Path, refused: Run) -> None:
 
 
 def test_a_folder(tmp_path: Path, refused: Run) -> None:
-    assert refused(tmp_path).endswith("cannot be read: it is a folder.")
+    assert refused(tmp_path).endswith("cannot be read: it is a folder without CSV files.")
 
 
 def test_an_unknown_kind(tmp_path: Path, refused: Run) -> None:
@@ -194,7 +158,7 @@ def test_an_unknown_kind(tmp_path: Path, refused: Run) -> None:
     [
         ("x.parquet", b"id\n1\n", "File out of specification"),
         ("x.csv", b"", "empty CSV"),
-        ("x.csv", b"a\n\xe9\n", "invalid utf-8 sequence"),
+        ("x.csv", b"a\n\xe9\n", "it is not UTF-8, at byte 2"),
         ("x.csv", b"a,b\n1,2,3\n", "found more fields than defined"),
         ("x.csv.gz", b"\x1f\x8bno", ""),
     ],

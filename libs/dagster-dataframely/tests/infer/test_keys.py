@@ -8,8 +8,9 @@ import pytest
 from support.inferred import ORDERS, table_of
 
 from dagster_dataframely._infer import facts as _inference
+from dagster_dataframely._infer.drops import BATCH_ROWS
 from dagster_dataframely._infer.facts import Limits, infer
-from dagster_dataframely._infer.files import BATCH_ROWS, read_batches
+from dagster_dataframely._infer.files import read_batches
 
 
 def key_of(

@@ -26,8 +26,9 @@ FACT = r"((?:primary_key|unique|min|max)=.*)"
 
 
 def source_of(frame: pl.DataFrame, *, ranges: bool = True) -> str:
-    inference = infer(table_of(frame), print)
-    return write_module(inference, title="x", class_name="S", left_out={}, ranges=ranges)
+    table = table_of(frame)
+    inference = infer(table, print)
+    return write_module(inference, table, class_name="S", ranges=ranges, schema_only=False)
 
 
 def columns_of(frame: pl.DataFrame) -> list[str]:

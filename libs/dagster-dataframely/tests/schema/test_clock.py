@@ -109,7 +109,8 @@ def test_a_row_is_compared_with_the_time_of_its_run() -> None:
 
 
 def test_a_pattern_that_rust_cannot_compile_is_rejected_at_definition() -> None:
-    for column in (dy.String(regex="(?=a)b"), dy.List(dy.String(regex="(a)\\1"))):
+    fields: dict[str, dy.Column] = {"x": dy.String(regex="(?=a)b"), "y": dy.String(regex="a")}
+    for column in (fields["x"], dy.List(dy.String(regex="(a)\\1")), dy.Struct(fields)):
         with pytest.raises(dd.errors.InvalidRuleError, match="Rust cannot compile"):
             dd.asset(type("Look", (dy.Schema,), {"a": column}))
 

@@ -3,6 +3,7 @@
 import functools
 import gc
 import io
+import itertools
 import os
 import signal
 import sys
@@ -17,7 +18,7 @@ from unittest import mock
 import dagster as dg
 import dataframely as dy
 import polars as pl
-from support.declare import declare
+from support.declare import annotated, declare
 
 SNIPPET = Path(__file__).parents[4] / "docs/snippets/safe_managers.py"
 
@@ -29,7 +30,9 @@ BOTH = "rows of both"
 EMPTY = "no row"
 MISSING = "nothing"
 
-STORAGES = ("Parquet", "DuckDB", "Delta Lake")
+LAZY = "Parquet, lazy"
+"""Where the function returns a `pl.LazyFrame` and says so."""
+STORAGES = ("Parquet", LAZY, "DuckDB", "Delta Lake")
 SAFE = ("Parquet, renamed", "DuckDB, in one transaction")
 """With the managers that the guide shows: they keep what there was."""
 
@@ -39,12 +42,14 @@ STAGING = "the process is killed while it stages"
 AT_ERROR_ROWS = "the manager fails, or the process is killed, at the error rows"
 AT_TABLE = "the manager fails, or the process is killed, at the table"
 
-LEFT: dict[str, dict[str, tuple[str, str, str]]] = {
-    PLAN: {"table": (KEEPS, KEEPS, KEEPS), "error rows": (KEEPS, KEEPS, KEEPS)},
-    DISK: {"table": (KEEPS, KEEPS, KEEPS), "error rows": (KEEPS, KEEPS, KEEPS)},
-    STAGING: {"table": (KEEPS, KEEPS, KEEPS), "error rows": (KEEPS, KEEPS, KEEPS)},
-    AT_ERROR_ROWS: {"table": (KEEPS, KEEPS, KEEPS), "error rows": (BROKEN, EMPTY, KEEPS)},
-    AT_TABLE: {"table": (BROKEN, EMPTY, KEEPS), "error rows": (NEW, NEW, NEW)},
+UNTOUCHED = (KEEPS, KEEPS, KEEPS, KEEPS)
+
+LEFT: dict[str, dict[str, tuple[str, str, str, str]]] = {
+    PLAN: {"table": UNTOUCHED, "error rows": UNTOUCHED},
+    DISK: {"table": UNTOUCHED, "error rows": UNTOUCHED},
+    STAGING: {"table": UNTOUCHED, "error rows": UNTOUCHED},
+    AT_ERROR_ROWS: {"table": UNTOUCHED, "error rows": (BROKEN, KEEPS, EMPTY, KEEPS)},
+    AT_TABLE: {"table": (BROKEN, KEEPS, EMPTY, KEEPS), "error rows": (NEW, NEW, NEW, NEW)},
 }
 """What is there after a fault, by storage, with the released managers."""
 
@@ -74,6 +79,10 @@ def rows_of(run: int) -> pl.DataFrame:
     amount = pl.when(number < ROWS).then(number).otherwise(-1)
     which = pl.lit(run, pl.Int64)
     return pl.select(run=which, id=number, amount=amount, same_run=which)
+
+
+def rows_lazily(run: int) -> pl.LazyFrame:
+    return rows_of(run).lazy()
 
 
 def build_orders(
@@ -111,7 +120,8 @@ def safe_managers() -> dict[str, Any]:
 
 def materialize(storage: str, folder: Path, plan: Callable[[], pl.LazyFrame]) -> None:
     resources = {"io_manager": manager(storage, folder)}
-    dg.materialize([build_orders(plan, folder)], resources=resources)
+    returned = annotated(pl.LazyFrame, plan()) if storage == LAZY else plan
+    dg.materialize([build_orders(returned, folder)], resources=resources)
 
 
 def stored(storage: str, folder: Path, name: str, run: int) -> str:
@@ -175,7 +185,7 @@ def at(name: str, happen: Callable[[], object]) -> Iterator[None]:
 
     with ExitStack() as patches:
         to_parquet, to_delta = pl.DataFrame.write_parquet, pl.DataFrame.write_delta
-        to_sink = pl.LazyFrame.sink_parquet
+        to_path = Path.replace
         to_duckdb = DuckDBPolarsTypeHandler.handle_output
 
         def write_parquet(frame: pl.DataFrame, file: Any, **options: Any) -> None:
@@ -189,16 +199,10 @@ def at(name: str, happen: Callable[[], object]) -> Iterator[None]:
             happen()
             file.write(whole.getvalue()[whole.tell() // 2 :])
 
-        def sink_parquet(frame: pl.LazyFrame, file: Any, **options: Any) -> None:
-            to_sink(frame, file, **options)
-            if not isinstance(file, str):
-                return  # Polars writes a data frame through here.
-            path = Path(file)
-            if path.name.strip(".").partition(".")[0] == name:
-                whole = path.read_bytes()
-                path.write_bytes(whole[: len(whole) // 2])
+        def replace(path: Path, target: Any) -> Path:
+            if Path(target).name.strip(".").partition(".")[0] == name:
                 happen()
-                path.write_bytes(whole)
+            return to_path(path, target)
 
         def write_delta(frame: pl.DataFrame, target: Any, **options: Any) -> Any:
             where = Path(getattr(target, "table_uri", target).removeprefix("file://"))
@@ -218,8 +222,8 @@ def at(name: str, happen: Callable[[], object]) -> Iterator[None]:
 
         for owner, function in (
             (pl.DataFrame, write_parquet),
-            (pl.LazyFrame, sink_parquet),
             (pl.DataFrame, write_delta),
+            (Path, replace),
             (DuckDBPolarsTypeHandler, handle_output),
         ):
             patches.enter_context(mock.patch.object(owner, function.__name__, function))
@@ -273,7 +277,11 @@ def main(what: str, storage: str, folder: Path) -> None:
         (folder / "half way").touch()
         wait_until((folder / "go on").exists)
 
-    if what == "killed while staging":
+    if what == "for ever":
+        for run in itertools.count(time.time_ns()):
+            materialize(storage, folder, functools.partial(rows_lazily, run))
+            (folder / "writing").touch()
+    elif what == "killed while staging":
         materialize(storage, folder, lambda: plan_that(be_killed, 2))
     elif what == "slow":
         with at("orders", pause):

@@ -169,7 +169,8 @@ def test_undeclared_columns_of_a_plan_are_not_computed(execute: Execute) -> None
     )
     outcome = execute(declare(Points, plan, statistics=False))
     outcome.assert_stored(table=CLEAN, quarantine=None)
-    assert outcome.check_metadata["dy_schema__columns"] == {"dy_extra_columns": ["unused"]}
+    found = outcome.check_metadata["dy_schema__columns"]
+    assert found == {"dy_extra_columns": ["unused"], "dy_severity": "error"}
     assert computed == []
 
 

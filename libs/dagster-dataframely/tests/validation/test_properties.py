@@ -16,7 +16,8 @@ from support.strategies import OVER_TABLES, TALLY, Drawn, schemas_and_frames
 from dagster_dataframely._metadata.statistics import describe_families
 from dagster_dataframely._schema.read import read_schema
 from dagster_dataframely._validation.in_memory import evaluate
-from dagster_dataframely._validation.streaming import Limits, evaluate_plan
+from dagster_dataframely._validation.limits import Limits
+from dagster_dataframely._validation.streaming import evaluate_plan
 from dagster_dataframely._validation.verdict import Verdict
 from dagster_dataframely.data import OrdersSchema
 
@@ -64,7 +65,7 @@ def test_what_survives_is_valid_and_no_row_is_lost(drawn: Drawn) -> None:
 def test_both_engines_give_the_same(drawn: Drawn, bucket_rows: int) -> None:
     rules = read(drawn.schema)
     expected = evaluate(drawn.frame, rules, sample=2)
-    limits = Limits(bucket_rows)
+    limits = Limits(bucket_rows, failed_bytes=1, merged_rows=bucket_rows)
     with tempfile.TemporaryDirectory() as folder:
         # In one chunk, since Polars panics over some rules on nested columns in several (1.44). What
         # is lazy already, the library cannot mend.

@@ -191,7 +191,9 @@ def asset(  # noqa: PLR0913 - Every parameter is listed here, for readers and ed
         ```
     """
     arguments: dict[str, Any] = locals()  # Each parameter is written once, in the signature.
-    reject_unknown("dd.asset", unknown, {*inspect.signature(asset).parameters, *HIDDEN}, DECIDED)
+    if unknown:
+        known = {*inspect.signature(asset).parameters, *HIDDEN}
+        reject_unknown("dd.asset", unknown, known, DECIDED)
     rules, settings = read_declared(schema, severities, arguments)
     has_quarantine = one_switch(quarantine, filter)
     own = {"schema", "quarantine", "filter", "severities", "unknown", *SETTINGS}

@@ -1,6 +1,6 @@
 """Say in words what a check found, and what became of the rows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 
 import polars as pl
@@ -78,7 +78,7 @@ def describe_columns(rules: SchemaRules, found: pl.Schema | None) -> str:
     if found is None:
         return SKIPPED
     mismatches = rules.mismatches(found)
-    extra = sum(name not in rules.columns for name in found)
+    extra = sum(name not in rules.row_columns for name in found)
     tail = f"; {count(extra, 'other')} not declared" if extra else ""
     if not mismatches:
         return f"Columns and dtypes match{tail}"
@@ -89,6 +89,18 @@ def describe_columns(rules: SchemaRules, found: pl.Schema | None) -> str:
     ]
     head = f"{count(len(mismatches), 'column')} {verb}: "
     return list_within(_MAX_LENGTH, head, parts, tail, separator="; ")
+
+
+def describe_lost(failed: Sequence[Rule], findings: Findings, fate: Fate) -> str:
+    """The check of columns and dtypes in a line, where `dd.parse` could not parse values."""
+    tail = fate.value[all(rule.severity == "warn" for rule in failed)]
+    worst_first = sorted(failed, key=lambda rule: -findings.counts[rule.name])
+    return list_within(
+        _MAX_LENGTH,
+        f"{count(len(failed), 'column')} with values that cannot be parsed: ",
+        [f"`{printable(str(r.column))}` ({_rows(r, findings.counts)})" for r in worst_first],
+        f"; {tail}" if tail else "",
+    )
 
 
 def _rows(rule: Rule, counts: Mapping[str, int]) -> str:

@@ -7,12 +7,15 @@ import dagster as dg
 import polars as pl
 
 from dagster_dataframely import _names
+from dagster_dataframely._checks.descriptions import Fate
+from dagster_dataframely._checks.lost_values import add_lost_values, count_lost_values
 from dagster_dataframely._checks.results import (
     column_schema_error,
     columns_check_result,
     rule_check_results,
 )
 from dagster_dataframely._schema.declaration import Declaration
+from dagster_dataframely._schema.parsed import judge_parsed
 from dagster_dataframely._validation.evaluate import evaluate_frame
 
 
@@ -20,10 +23,18 @@ def evaluate_checks(
     declaration: Declaration, frame: pl.DataFrame | pl.LazyFrame, log: Callable[[str], None]
 ) -> Iterator[dg.AssetCheckResult]:
     """The results of all checks; only another column schema raises."""
-    yield columns_check_result(declaration, frame.collect_schema())
+    found = frame.collect_schema()
+    declaration = replace(declaration, rules=judge_parsed(declaration.rules, found))
+    check = columns_check_result(declaration, found)
+    if not (check.passed and declaration.rules.parsed):
+        yield check
     reject_other_columns(declaration, frame)
     with evaluate_frame(declaration, frame, log) as verdict:
         results = list(rule_check_results(declaration, verdict))
+        if declaration.rules.parsed:
+            lost = count_lost_values(declaration, verdict)
+            first = add_lost_values(check, declaration, verdict, Fate.REPORTED, lost)
+            results.insert(0, first)
     yield from results
 
 

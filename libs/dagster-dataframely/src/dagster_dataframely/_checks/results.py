@@ -65,7 +65,7 @@ def columns_check_result(declaration: Declaration, found: pl.Schema | None) -> d
     settings = declaration.settings
     metadata: dict[str, Any] = {_names.SEVERITY: "error"}
     mismatches = [] if found is None else declaration.rules.mismatches(found)
-    if extra_columns := [name for name in found or () if name not in declaration.rules.columns]:
+    if extra_columns := [name for name in found or () if name not in declaration.rules.row_columns]:
         names = dict.fromkeys(str(render_cell(name)) for name in extra_columns)
         shown = fit_names(names, "column", share(settings, "extra columns"))
         metadata[_names.EXTRA_COLUMNS] = dg.MetadataValue.json([*shown])

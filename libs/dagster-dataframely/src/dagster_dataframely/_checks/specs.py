@@ -10,7 +10,7 @@ import dagster as dg
 
 from dagster_dataframely import _names
 from dagster_dataframely._schema.declaration import Declaration
-from dagster_dataframely._schema.granularity import make_groups
+from dagster_dataframely._schema.granularity import group_rules, make_groups
 from dagster_dataframely._schema.rules import Rule
 from dagster_dataframely._settings import Granularity
 from dagster_dataframely._upstream.steps import disable_dagster_warnings
@@ -33,7 +33,9 @@ def build_check_specs(
 
     Warns where the checks decide what a run costs.
     """
-    if (checks := len(declaration.groups) + 1) > MANY_CHECKS:
+    # `declaration.groups` would be kept with the asset, for garbage collections to look at.
+    groups = group_rules(declaration.rules, declaration.settings)
+    if (checks := len(groups) + 1) > MANY_CHECKS:
         _warn_of_many_checks(declaration, checks)
     # Dagster 1.13 warns that `partitions_def` on a check spec is in preview.
     with disable_dagster_warnings():
@@ -56,7 +58,7 @@ def build_check_specs(
                     partitions_def=partitions_def,
                     automation_condition=automation_condition,
                 )
-                for group in declaration.groups
+                for group in groups
             ),
         ]
 

@@ -102,6 +102,8 @@ class Inference:
     """The first column, else the first pair of columns, without nulls and without duplicates."""
     unique: frozenset[str]
     """The other columns without nulls and without duplicates."""
+    almost: tuple[str, int] | None = None
+    """Without a key, the first column that is one but for so many rows, and these."""
 
 
 @dataclass(frozen=True)
@@ -136,12 +138,26 @@ def infer(table: Table, log: Log, limits: Limits = LIMITS) -> Inference:
     complete = [name for name in may_be_key if not columns[name].nullable]
     singles = [key for key in keys if key[0] in complete]
     found = _find_keys(table, singles, complete, log, limits) if table.rows > 1 else []
+    for name, texts in table.texts.items():
+        columns[name].nullable = texts.missing  # What is not parsed is a null here only.
     return Inference(
         columns,
         table.rows,
         key=found[0] if found else (),
         unique=frozenset(itertools.chain.from_iterable(found[1:])),
+        almost=_almost_key(table, complete, limits) if table.rows > 1 and not found else None,
     )
+
+
+def _almost_key(table: Table, complete: list[str], limits: Limits) -> tuple[str, int] | None:
+    """The first column in which at most one row of a hundred has a value of another one."""
+    if table.rows > limits.rows_in_memory:
+        return None
+    for name in complete:
+        repeated = table.rows - pl.concat(table.batches([name])).n_unique()
+        if repeated <= table.rows // 100:
+            return name, repeated
+    return None
 
 
 def _find_keys(

@@ -2,8 +2,8 @@
 
 import functools
 import importlib
-import io
 import re
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,17 +12,11 @@ from typing import Any, Protocol
 
 import polars as pl
 
+from dagster_dataframely._infer.arguments import CSV_SUFFIXES, Files
+from dagster_dataframely._infer.drops import BATCH_ROWS, Drops, Texts, find_meanings, open_drops
 from dagster_dataframely._names import is_nameable
 from dagster_dataframely._text import count, cut, list_within, quote_identifier
 from dagster_dataframely.errors import UnreadableFileError
-
-BATCH_ROWS = 100_000
-"""How many rows are in memory together."""
-
-
-_DTYPE_ROWS = 10_000
-"""How many rows of a CSV file tell its dtypes at first."""
-
 
 _MAX_REASON = 160
 """Characters of an error that Polars, DuckDB or the system raises, and of a list of tables."""
@@ -36,7 +30,7 @@ _UNREADABLE = re.compile(r"\b(INTERVAL|UNION)\b")
 """DuckDB's types that Polars panics at (2.1)."""
 
 
-_ERRORS = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
+_ERRORS = (OSError, EOFError, zlib.error, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 
 
 _TEXT = re.compile(r"""'[^']*'|"[^"]*\"""")
@@ -50,6 +44,8 @@ class Options:
     rows: int | None = None
     separator: str | None = None
     nulls: Sequence[str] = ()
+    encoding: str | None = None
+    max_columns: int = 1000
 
     def limit(self, rows: int) -> int:
         """How many of these rows are wanted."""
@@ -74,6 +70,10 @@ class Table:
     title: str
     left_out: Mapping[str, str] = field(default_factory=dict)
     """The columns that Polars cannot read, with their types."""
+    texts: Mapping[str, Texts] = field(default_factory=dict)
+    """What the texts of each column mean, where the files have text only."""
+    drops: Drops | None = None
+    files: Files | None = None
 
 
 @contextmanager
@@ -87,9 +87,7 @@ def reading(path: Path) -> Iterator[None]:
 
 def open_table(path: Path, options: Options) -> Table:
     """Find out what a file is and which columns it has; raises what `reading` turns."""
-    if not path.is_file():
-        problem = "it is a folder" if path.is_dir() else "there is no such file"
-        raise UnreadableFileError(str(path), problem)
+    _reject_no_file(path)
     if any("\ud800" <= character <= "\udfff" for character in str(path)):
         raise UnreadableFileError(str(path), "its path is not UTF-8")
     for suffix, open_kind in KINDS.items():
@@ -97,11 +95,37 @@ def open_table(path: Path, options: Options) -> Table:
             if options.table is not None and open_kind is not _open_duckdb:
                 raise UnreadableFileError(str(path), "`--table` is for DuckDB")
             table = open_kind(path, options)
-            if not any(map(is_nameable, table.schema)):
-                raise UnreadableFileError(str(path), "it has no column that a schema can declare")
+            reject_many_columns(path, len(table.schema), options)
+            _reject_no_column(path, table)
             return table
     known = ", ".join(f"`{suffix}`" for suffix in KINDS)
     raise UnreadableFileError(str(path), f"its name ends with none of {known}")
+
+
+def _reject_no_file(path: Path) -> None:
+    if not path.is_file():
+        problem = "it is a folder" if path.is_dir() else "there is no such file"
+        raise UnreadableFileError(str(path), problem)
+
+
+def _reject_no_column(path: Path, table: Table) -> None:
+    if not any(map(is_nameable, table.schema)):
+        raise UnreadableFileError(str(path), "it has no column that a schema can declare")
+
+
+def open_files(files: Files, options: Options) -> Table:
+    """Find out what files are and which columns they have; raises what `reading` turns."""
+    if len(files.paths) == 1 and files.pattern is None:
+        return open_table(files.paths[0], options)
+    for path in files.paths:
+        if not path.name.lower().endswith(CSV_SUFFIXES):
+            raise UnreadableFileError(str(path), "several files have to be CSV files")
+        _reject_no_file(path)
+    if options.table is not None:
+        raise UnreadableFileError(str(files.paths[0]), "`--table` is for DuckDB")
+    table = open_csv_files(files, options)
+    _reject_no_column(files.paths[0], table)
+    return table
 
 
 def _open_parquet(path: Path, options: Options) -> Table:
@@ -112,72 +136,46 @@ def _open_parquet(path: Path, options: Options) -> Table:
 
 
 def _open_csv(path: Path, options: Options) -> Table:
-    scan = functools.partial(
-        pl.scan_csv,
-        path,
-        separator=options.separator or ("\t" if path.suffix.lower() == ".tsv" else ","),
-        null_values=list(options.nulls) or None,
-        n_rows=options.rows,
-        try_parse_dates=True,
-        glob=False,
+    return open_csv_files(Files([path], path.name.partition(".")[0]), options)
+
+
+def open_csv_files(files: Files, options: Options) -> Table:
+    """Find out what the texts of CSV files mean; they are read as `dd.parse` reads them."""
+    drops = open_drops(
+        files.paths,
+        separator=options.separator,
+        encoding=options.encoding,
+        nulls=options.nulls,
+        rows=options.rows,
     )
-    # `infer_schema_length=None` takes minutes for a GB (1.44).
-    schema = scan(infer_schema_length=_DTYPE_ROWS).collect_schema()
-    frame = _fit(scan, pl.Schema({**schema, **_late_dtypes(scan, schema)}))
-    rows = options.limit(frame.select(pl.len()).collect().item())
-    batches = functools.partial(read_batches, frame, rows)
-    title = f"{path.name}, read with `try_parse_dates=True`"
-    return Table(frame.collect_schema(), rows, batches, path.name.partition(".")[0], title)
+    reject_many_columns(files.paths[0], len(drops.columns), options)
+    # Batches may end without an error (1.35), so that all columns are read first.
+    counts = pl.len(), pl.all().null_count().name.suffix(" nulls")
+    rows = drops.scan.select(*counts).collect(engine="streaming").item(0, 0)
+    meanings = find_meanings(drops)
+    places = {name: str(place) for place, name in enumerate(drops.columns)}
+
+    def batches(columns: Sequence[str] | None = None, /) -> Iterator[pl.DataFrame]:
+        wanted = list(places) if columns is None else list(columns)
+        parsed = drops.scan.select(
+            meanings[places[name]].meaning.parse(pl.col(places[name])).alias(places[name])
+            for name in wanted
+        )
+        for batch in read_batches(parsed, rows):
+            batch.columns = wanted
+            yield batch
+
+    schema = {name: meanings[place].meaning.dtype for name, place in places.items()}
+    title = files.paths[0].name if len(files.paths) == 1 else f"{len(files.paths):,} files"
+    texts = {name: meanings[place] for name, place in places.items()}
+    return Table(schema, rows, batches, files.name, title, texts=texts, drops=drops, files=files)
 
 
-def _late_dtypes(scan: Callable[..., pl.LazyFrame], schema: pl.Schema) -> dict[str, pl.DataType]:
-    """The dtypes of columns that are empty at first, by the first values that they have."""
-    texts = scan(schema=dict.fromkeys(schema, pl.String()))
-    first = texts.head(_DTYPE_ROWS).collect()
-    empty = [c.name for c in first if c.null_count() == c.len() and is_nameable(c.name)]
-    if not empty:
-        return {}
-    found = dict.fromkeys(empty, pl.Series(dtype=pl.String))
-    for batch in texts.select(empty).collect_batches(chunk_size=BATCH_ROWS, engine="streaming"):
-        for name, values in found.items():
-            if values.len() < _DTYPE_ROWS:
-                found[name] = pl.concat([values, batch[name].drop_nulls()]).head(_DTYPE_ROWS)
-    return {name: _dtype_of_texts(values) for name, values in found.items() if values.len()}
-
-
-def _dtype_of_texts(values: pl.Series) -> pl.DataType:
-    """The dtype that Polars infers from all of these."""
-    column = io.BytesIO(values.alias("values").to_frame().write_csv().encode())
-    frame = pl.scan_csv(column, try_parse_dates=True, infer_schema_length=None)
-    return frame.collect_schema().dtypes()[0]
-
-
-def _fit(scan: Callable[..., pl.LazyFrame], schema: pl.Schema) -> pl.LazyFrame:
-    """A scan whose dtypes all values can be read as: wider ones where the first rows told too little."""
-    frame = scan(schema=schema)
-    try:
-        _count_nulls(frame)
-    except pl.exceptions.ComputeError:
-        texts = _count_nulls(scan(schema=dict.fromkeys(schema, pl.String())))
-        while True:
-            # Behind the rows that are wanted, Polars reads some more, which need not fit (2.1).
-            frame = scan(schema=schema, ignore_errors=True)
-            try:
-                nulls = _count_nulls(frame)
-                narrow = [name for name in schema if nulls[name] > texts[name]]
-            except pl.exceptions.ComputeError:
-                # Polars reads no times where a batch of rows has none (1.35).
-                narrow = [name for name, dtype in schema.items() if dtype == pl.Time]
-            if not narrow:
-                break
-            for name in narrow:
-                schema[name] = pl.Float64() if schema[name] == pl.Int64 else pl.String()
-    return frame
-
-
-def _count_nulls(frame: pl.LazyFrame) -> dict[str, int]:
-    counts = frame.select(pl.all().null_count()).collect(engine="streaming")
-    return counts.row(0, named=True)
+def reject_many_columns(path: Path, columns: int, options: Options) -> None:
+    """Raise where a table has more columns than were asked for."""
+    if columns > options.max_columns:
+        reason = f"it has {count(columns, 'column')}: `--max-columns {columns}` looks at them"
+        raise UnreadableFileError(str(path), reason)
 
 
 def read_batches(

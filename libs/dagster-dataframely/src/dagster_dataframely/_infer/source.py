@@ -5,7 +5,7 @@ import itertools
 import keyword
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,12 @@ import dataframely as dy
 import polars as pl
 from dataframely.experimental import infer_schema
 
+from dagster_dataframely._infer.body import write_asset
 from dagster_dataframely._infer.facts import Inference, Observed
+from dagster_dataframely._infer.files import Table
+from dagster_dataframely._infer.literals import string_literal as _string
 from dagster_dataframely._names import COLUMN_PREFIX, is_nameable
-from dagster_dataframely._text import count, printable
+from dagster_dataframely._text import count, cut, printable
 
 _WIDTH = 88
 """Ruff's default."""
@@ -25,7 +28,7 @@ _LONGEST_ATTRIBUTE = 50
 """With a longer name ruff breaks a line in other ways than this module does."""
 
 
-_HIDDEN = {*dir(dy.Schema), "dy", "datetime", "zoneinfo", "Decimal"}
+_HIDDEN = {*dir(dy.Schema), "dd", "dy", "pl", "datetime", "zoneinfo", "Decimal"}
 """What a column's attribute must not hide."""
 
 
@@ -49,32 +52,78 @@ class _Brackets:
     def with_prefix(self, prefix: str) -> "_Brackets":
         return _Brackets(f"{prefix}{self.opening}", self.items)
 
-    def with_items(self, *items: str) -> "_Brackets":
+    def with_items(self, *items: "str | _Brackets") -> "_Brackets":
         return _Brackets(self.opening, (*self.items, *items))
 
 
 def write_module(
-    inference: Inference, *, title: str, class_name: str, left_out: Mapping[str, str], ranges: bool
+    inference: Inference, table: Table, *, class_name: str, ranges: bool, schema_only: bool
 ) -> str:
-    """A module with one schema, whose comments hold what may become its rules."""
+    """A module with one schema, whose comments hold what may become its rules.
+
+    For text it has an asset, too, which reads the files and parses them.
+    """
     facts = {name: _facts(name, inference, ranges=ranges) for name in inference.columns}
-    head = [f"# {printable(title)}: {count(inference.rows, 'row')}."]
+    head = [f"# {printable(table.title)}: {count(inference.rows, 'row')}."]
     if inference.rows == 0:
         head.append("# Without rows nothing is known of nulls, keys and ranges.")
     if any(facts.values()):
         head.append("# Arguments in comments hold for these rows: move them into the parentheses.")
     if inference.rows > 1 and not inference.key:
         head.append("# No column and no pair of columns is a key, without nulls and duplicates.")
+    if inference.almost is not None:
+        name, rows = inference.almost
+        head.append(f"# {printable(name)} is one, but for {count(rows, 'row')}.")
     body = [
         f"    # Left out, since Polars cannot read it: {printable(name)}, {printable(dtype)}."
-        for name, dtype in left_out.items()
+        for name, dtype in table.left_out.items()
     ]
     attributes = _attributes(inference.columns)
     for name, seen in inference.columns.items():
-        body += _column_lines(name, attributes[name], seen, facts[name])
+        body += _text_lines(name, table, ranges=ranges)
+        body += _column_lines(name, attributes[name], seen, facts[name], table)
+    tail = [] if schema_only else write_asset(table, class_name)
+    imports = ["import dataframely as dy"]
+    if tail or any("dd.text_format(" in line for line in body):
+        imports = ["import dagster_dataframely as dd", *imports]
+    if tail:
+        imports.append("import polars as pl")
+    if any("pathlib." in line for line in tail):
+        imports = ["import pathlib", "", *imports]
     # Python reads the encoding of a module from a comment in its first two lines (PEP 263).
-    lines = ["import dataframely as dy", "", *head, "", "", f"class {class_name}(dy.Schema):"]
-    return "\n".join([*lines, *body, ""])
+    lines = [*imports, "", *head, "", "", f"class {class_name}(dy.Schema):"]
+    return "\n".join([*lines, *body, *tail, ""])
+
+
+def _text_lines(name: str, table: Table, *, ranges: bool) -> Iterator[str]:
+    """Comments on what the texts of a column mean."""
+    texts = table.texts.get(name)
+    if texts is None or not is_nameable(name):
+        return
+    if texts.lost:
+        such = f", such as {_string(cut(texts.example or '', 40))}" if ranges else ""
+        kind = texts.meaning.dtype.base_type()
+        yield f"    # {texts.lost:,} of {count(texts.texts, 'text')} cannot be parsed as {kind}{such}."
+    if table.drops is not None and name in table.drops.lacking:
+        yield f"    # {printable(table.drops.lacking[name].name)} lacks it."
+    if texts.meaning.note:
+        yield f"    # {texts.meaning.note}"
+
+
+def _text_format(name: str, table: Table) -> list[_Brackets]:
+    """The metadata that says how a column is written."""
+    texts = table.texts.get(name)
+    if texts is None or not texts.meaning.formats:
+        return []
+    items: list[str | _Brackets] = []
+    for word, value in texts.meaning.formats.items():
+        if word == "formats":
+            items += map(_string, value)
+        elif isinstance(value, str):
+            items.append(f"{word}={_string(value)}")
+        else:
+            items.append(_Brackets(f"{word}=[", tuple(map(_string, value))))
+    return [_Brackets("metadata=dd.text_format(", tuple(items))]
 
 
 def _facts(name: str, inference: Inference, *, ranges: bool) -> list[str]:
@@ -91,7 +140,9 @@ def _facts(name: str, inference: Inference, *, ranges: bool) -> list[str]:
     return facts
 
 
-def _column_lines(name: str, attribute: str, seen: Observed, facts: list[str]) -> Iterator[str]:
+def _column_lines(
+    name: str, attribute: str, seen: Observed, facts: list[str], table: Table
+) -> Iterator[str]:
     indent, dtype = " " * 4, printable(str(seen.dtype))
     if not is_nameable(name):
         yield f"{indent}# Left out, since no schema can declare it: {name!r}, {dtype}."
@@ -104,6 +155,7 @@ def _column_lines(name: str, attribute: str, seen: Observed, facts: list[str]) -
         facts = []
     if attribute != name:
         column = column.with_items(f"alias={_string(name)}")
+    column = column.with_items(*_text_format(name, table))
     lines = _break(column.with_prefix(f"{attribute} = "), len(indent))
     with_comment = f"{lines[0]}  # {', '.join(facts)}"
     if facts and len(lines) == 1 and _fits(with_comment):
@@ -209,10 +261,3 @@ def _fits(line: str) -> bool:
 
 def _literal(value: object) -> str:
     return _string(value) if isinstance(value, str) else repr(value)
-
-
-def _string(text: str) -> str:
-    """A string literal with the quotes that ruff prefers."""
-    quote = "'" if text.count('"') > text.count("'") else '"'
-    escaped = "".join(c if c in "'\"" else repr(c)[1:-1] for c in text)
-    return f"{quote}{escaped.replace(quote, f'\\{quote}')}{quote}"

@@ -89,8 +89,18 @@ def report_metadata(
     report = write_report(
         rules, verdict, combinations, read_earlier(earlier), max_bytes, empty_partitions
     )
-    failed = count_failures(verdict.failed(rules.rules), share(settings, "failures", copies))
-    return {_names.REPORT: report, _names.FAILURES_BY_RULE: dg.MetadataValue.json(failed)}
+    max_bytes = share(settings, "failures", copies)
+    if not rules.parsed:
+        failed = count_failures(verdict.failed(rules.rules), max_bytes)
+        return {_names.REPORT: report, _names.FAILURES_BY_RULE: dg.MetadataValue.json(failed)}
+    failed = count_failures(verdict.failed(rules.rules), max_bytes // 2)
+    by_column = {str(rule.column): verdict.counts[rule.name] for rule in rules.dtype_rules}
+    lost = count_failures(by_column, max_bytes // 2, "column")
+    return {
+        _names.REPORT: report,
+        _names.FAILURES_BY_RULE: dg.MetadataValue.json(failed),
+        _names.CAST_FAILURES: dg.MetadataValue.json(lost),
+    }
 
 
 def invalid_metadata(

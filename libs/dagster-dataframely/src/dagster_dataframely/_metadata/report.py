@@ -71,12 +71,14 @@ def read_earlier(materialization: dg.AssetMaterialization | None) -> Earlier | N
     return None
 
 
-def count_failures(failed: Mapping[str, int], max_bytes: int) -> dict[str, int | None]:
+def count_failures(
+    failed: Mapping[str, int], max_bytes: int, noun: str = "rule"
+) -> dict[str, int | None]:
     """Count the rows that fail each failing rule, the worst first; a long name is cut as a cell is."""
     counts: dict[str, int | None] = {}
     for name, rows in sorted(failed.items(), key=lambda item: -item[1]):
         counts.setdefault(_key(name), rows)
-    return fit_names(counts, "rule", max_bytes)
+    return fit_names(counts, noun, max_bytes)
 
 
 def write_report(

@@ -16,6 +16,8 @@ from dagster_dataframely._cells import (
     render_redacted,
     render_series,
 )
+from dagster_dataframely._names import ORIGINAL
+from dagster_dataframely._schema.original import redact_original
 from dagster_dataframely._text import count, cut
 
 _COLUMN, _CELL = 180, 8
@@ -82,10 +84,7 @@ def sample_table(
     """
     shown = frame.select(_kept(frame.columns, first, max(1, max_bytes // _COLUMN)))
     shown = shown.head(most_rows(max_bytes, shown.width))
-    cells = [
-        render_redacted(series) if series.name in redacted else render_series(series)
-        for series in shown.get_columns()
-    ]
+    cells = [_cells(series, redacted) for series in shown.get_columns()]
     return Table(
         {
             name: render_dtype(dtype, redacted=name in redacted)
@@ -115,7 +114,9 @@ def given_table(value: dg.TableMetadataValue, redacted: Collection[str]) -> Tabl
     found = [{name: record.data.get(name) for name in columns} for record in value.records]
     rows = [
         {
-            name: REDACTED if name in redacted and cell is not None else render_cell(cell)
+            name: REDACTED
+            if name in redacted and cell is not None
+            else render_cell(_shown(cell, redacted) if name == ORIGINAL else cell)
             for name, cell in row.items()
         }
         for row in found
@@ -137,6 +138,20 @@ def given_schema(schema: dg.TableSchema, redacted: Collection[str]) -> dg.TableS
         for c, type_ in zip(schema.columns, types, strict=True)
     ]
     return dg.TableSchema(columns, schema.constraints)
+
+
+def _cells(series: pl.Series, redacted: Collection[str]) -> list[Cell]:
+    if series.name in redacted:
+        return render_redacted(series)
+    if series.name == ORIGINAL:
+        texts = [_shown(text, redacted) for text in series]
+        return render_series(pl.Series(ORIGINAL, texts, pl.String))
+    return render_series(series)
+
+
+def _shown(text: object, redacted: Collection[str]) -> str | None:
+    """What `dy_original` holds of a row, without what is redacted."""
+    return None if text is None else redact_original(str(text), redacted)
 
 
 def _kept(names: Collection[str], first: Collection[str], number: int | None) -> list[str]:

@@ -21,10 +21,12 @@ def quarantine_frame[Frame: (pl.DataFrame, pl.LazyFrame)](
     """The schema's columns, then what the rules say of each row, as the layout has it.
 
     Takes the error rows of a `Verdict`, lazy or not; rows and their order stay. `lists` says whether
-    the storage has lists; where it has none, names are joined to text.
+    the storage has lists; where it has none, names are joined to text. `dy_original` of parsed rows
+    comes last.
     """
+    original = rules.row_columns[len(rules.columns) :]
     if layout is QuarantineLayout.COLUMNS:
-        return error_rows.select(*rules.column_names, *map(_word, rules.rules))
+        return error_rows.select(*rules.column_names, *map(_word, rules.declared), *original)
     failed = pl.concat_list(
         pl.when(~pl.col(rule.name)).then(pl.lit(rule.name)) for rule in rules.row_rules
     ).list.drop_nulls()
@@ -33,6 +35,7 @@ def quarantine_frame[Frame: (pl.DataFrame, pl.LazyFrame)](
         (failed if lists else failed.list.join(", ")).alias(_names.FAILED_RULES),
         pl.lit(run_id, pl.String).alias(_names.RUN_ID),
         pl.lit(dt.datetime.now(dt.UTC), pl.Datetime("us", "UTC")).alias(_names.WRITTEN_AT),
+        *original,
     )
 
 

@@ -31,9 +31,9 @@ def build_compute(
     function show no value of the columns in `redact`.
     """
     adds_context = declared.has_quarantine and not has_context(function)
-    takes_context = adds_context or has_context(function)
 
     def begin(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], TurnIntoEvents]:
+        takes_context = adds_context or has_context(function)
         events = prepare(current_step(compute), args[0] if takes_context else None)
         return args[1:] if adds_context else args, events
 

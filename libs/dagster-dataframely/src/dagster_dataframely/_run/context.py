@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import dagster as dg
+import polars as pl
 
 from dagster_dataframely._io_managers.output import (
     HandOver,
@@ -25,10 +26,13 @@ from dagster_dataframely._run.direct_invocation import (
 )
 from dagster_dataframely._run.partition_range import PartitionRange
 from dagster_dataframely._schema.declaration import Declaration
+from dagster_dataframely._schema.parsed import judge_parsed, without_passing
 from dagster_dataframely._schema.read import build_expressions
 from dagster_dataframely._typing import Log
 from dagster_dataframely._upstream.io_managers import BoundManager, bound_manager
 from dagster_dataframely._upstream.steps import is_partitioned
+from dagster_dataframely._upstream.storages import sink_options
+from dagster_dataframely._validation.staging import UNPUBLISHED
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class RunContext:
     """Turns error rows into what theirs takes."""
     lists: bool = True
     """Whether the quarantine's storage has lists."""
+    sink_options: Mapping[str, Any] = UNPUBLISHED
+    """How the IO manager is going to ask for the table's file, where that is known."""
     run_id: str | None = None
     partition_range: PartitionRange | None = None
     """Of a run over several partitions."""
@@ -72,6 +78,7 @@ class RunContext:
             hand_over=choose_hand_over(bound, name, unstorable, log),
             hand_over_error_rows=choose_hand_over(of_errors, name, unstorable, log),
             lists=takes_lists(of_errors),
+            sink_options=sink_options(bound) or UNPUBLISHED,
             run_id=step.run.run_id,
             partition_range=PartitionRange(step, key) if has_range else None,
             bound=bound,
@@ -87,9 +94,14 @@ class Member:
     declaration: Declaration
     run: RunContext
 
-    def with_expressions(self) -> "Member":
-        """The member with expressions of its rules that are built now."""
-        rules = build_expressions(self.declaration.rules)
+    def with_expressions(self, found: Mapping[str, pl.DataType]) -> "Member":
+        """The member with expressions of its rules that are built now, for a frame's columns."""
+        rules = judge_parsed(build_expressions(self.declaration.rules), found)
+        return replace(self, declaration=replace(self.declaration, rules=rules))
+
+    def reporting(self, counts: Mapping[str, int]) -> "Member":
+        """The member without the rules on dtypes that no row fails."""
+        rules = without_passing(self.declaration.rules, counts)
         return replace(self, declaration=replace(self.declaration, rules=rules))
 
     @property

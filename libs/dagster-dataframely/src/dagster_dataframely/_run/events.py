@@ -10,9 +10,9 @@ import dagster as dg
 
 from dagster_dataframely import _names
 from dagster_dataframely._checks.descriptions import Fate
+from dagster_dataframely._checks.lost_values import add_lost_values, count_lost_values
 from dagster_dataframely._checks.results import (
     columns_check_result,
-    copy_result,
     rule_check_results,
 )
 from dagster_dataframely._metadata.budget import fit_tables, share
@@ -71,9 +71,10 @@ def report_rules(
     In a run over several partitions, also an evaluation for each of them.
     """
     columns_check = outcome.columns_check
+    lost = {**count_lost_values(outcome.declaration, outcome.verdict), **metadata}
 
     def results(verdict: Verdict[Any]) -> Iterator[dg.AssetCheckResult]:
-        yield copy_result(columns_check, metadata={**columns_check.metadata, **metadata})
+        yield add_lost_values(columns_check, outcome.declaration, verdict, fate, lost)
         yield from rule_check_results(outcome.declaration, verdict, fate, metadata)
 
     yield from results(outcome.verdict)

@@ -42,9 +42,11 @@ def take_exit(
     written, none is.
     """
     # After the function: a rule may compare its rows with the clock.
-    members = {name: member.with_expressions() for name, member in members.items()}
-    skipped = [member for name, member in members.items() if name not in results]
     schemas = {name: result.frame.collect_schema() for name, result in results.items()}
+    members = {
+        name: member.with_expressions(schemas.get(name, {})) for name, member in members.items()
+    }
+    skipped = [member for name, member in members.items() if name not in results]
     declared = {name: members[name].without_filters for name in results}
     checks = {name: columns_check_result(declared[name], schemas[name]) for name in results}
     drifted = [column_schema_error(declared[name], schemas[name]) for name in results]
@@ -57,14 +59,19 @@ def take_exit(
         on_step_failure(stack.close)
         verdicts = {
             name: stack.enter_context(
-                evaluate_frame(declared[name], result.frame, members[name].run.log)
+                evaluate_frame(
+                    declared[name],
+                    result.frame,
+                    members[name].run.log,
+                    members[name].run.sink_options,
+                )
             )
             for name, result in results.items()
         }
         if collection is not None and verdicts:
             verdicts = apply_filters(collection, declared, verdicts)
         found = [
-            Outcome(members[name], results[name], checks[name], verdict)
+            Outcome(members[name].reporting(verdict.counts), results[name], checks[name], verdict)
             for name, verdict in verdicts.items()
         ]
         writes_table = not any(map(aborts, found))

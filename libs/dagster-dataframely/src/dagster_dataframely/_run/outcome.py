@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import dagster as dg
+import polars as pl
 
 from dagster_dataframely import _names
 from dagster_dataframely._io_managers.stored import look_at_table
@@ -13,6 +14,7 @@ from dagster_dataframely._quarantine.frame import quarantine_frame
 from dagster_dataframely._quarantine.writers import DelegatingWriter
 from dagster_dataframely._run.context import Member, RunContext
 from dagster_dataframely._run.partition_range import Parts
+from dagster_dataframely._run.replacement import replacing_in_one_step
 from dagster_dataframely._run.return_value import Returned
 from dagster_dataframely._schema.declaration import Declaration
 from dagster_dataframely._schema.table_schema import table_schema
@@ -20,7 +22,7 @@ from dagster_dataframely._text import printable
 from dagster_dataframely._typing import Frame
 from dagster_dataframely._upstream.steps import latest_materialization
 from dagster_dataframely._upstream.storages import storage_of
-from dagster_dataframely._validation.verdict import Verdict
+from dagster_dataframely._validation.verdict import StagedFile, Verdict
 from dagster_dataframely.errors import StoredTableError
 
 
@@ -60,8 +62,9 @@ class Outcome:
     def table(self) -> Frame:
         """The surviving rows as the IO manager takes them."""
         survivors: Frame = self.verdict.survivors
-        rows = survivors.select(self.table_columns) if self.table_columns else survivors
-        return self.run.hand_over(rows)
+        if self.table_columns:
+            return in_one_step(self, self.run.hand_over(survivors.select(self.table_columns)))
+        return in_one_step(self, self.run.hand_over(survivors), self.verdict.staged_file)
 
     @cached_property
     def error_rows(self) -> Frame:
@@ -73,7 +76,15 @@ class Outcome:
             run_id=self.run.run_id,
             lists=self.run.lists,
         )
-        return self.run.hand_over_error_rows(frame)
+        return in_one_step(self, self.run.hand_over_error_rows(frame))
+
+
+def in_one_step(outcome: Outcome, frame: Frame, staged: StagedFile | None = None) -> Frame:
+    """Return a lazy frame as one that replaces a local file in one step."""
+    if isinstance(frame, pl.DataFrame):
+        return frame
+    temp_dir = outcome.declaration.settings.temp_dir
+    return replacing_in_one_step(frame, staged, temp_dir, outcome.run.log)
 
 
 def look_at_storage(outcome: Outcome, *, writes_table: bool) -> Outcome:

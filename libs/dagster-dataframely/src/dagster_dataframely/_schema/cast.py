@@ -9,6 +9,7 @@ import dataframely as dy
 import polars as pl
 
 from dagster_dataframely._cells import REDACTED, render_series
+from dagster_dataframely._schema.conversions import left_open
 from dagster_dataframely._schema.read import read_schema
 from dagster_dataframely._schema.rules import SchemaRules
 from dagster_dataframely._settings import Settings
@@ -47,7 +48,7 @@ def open_conversion(
     """What a cast of a column leaves open, or `None` where it has one meaning."""
     if mismatch.column not in found:
         return "it is missing"
-    return _conversion(found[mismatch.column], rules.columns[mismatch.column].dtype)
+    return left_open(found[mismatch.column], rules.columns[mismatch.column].dtype)
 
 
 @overload
@@ -176,38 +177,3 @@ def _cast_when_it_runs(rules: SchemaRules, mismatch: ColumnMismatch) -> pl.Expr:
     dtype = rules.columns[mismatch.column].dtype
     column = pl.col(mismatch.column)
     return column.map_batches(cast, return_dtype=dtype, is_elementwise=True)
-
-
-def _conversion(found: Any, declared: Any) -> str | None:
-    """What a cast between two dtypes leaves open, or `None` where it has one meaning."""
-    if isinstance(found, pl.Struct) and isinstance(declared, pl.Struct):
-        fields = {field.name: field.dtype for field in found.fields}
-        if missing := [field.name for field in declared.fields if field.name not in fields]:
-            return f"it has no field `{missing[0]}`"
-        pairs = [(fields[field.name], field.dtype) for field in declared.fields]
-        return next((reason for pair in pairs if (reason := _conversion(*pair))), None)
-    if _kind(found) == _kind(declared) == "nested":
-        return _conversion(found.inner, declared.inner)
-    if found.is_temporal() and declared.is_temporal() and _has_zone(found) != _has_zone(declared):
-        return "name the time zone with `dt.replace_time_zone`"
-    kinds = {_kind(found), _kind(declared)}
-    if len(kinds) == 1 or found == pl.Null or kinds in ({"text", "number"}, {"text", "category"}):
-        return None
-    return "write the conversion that is meant"
-
-
-def _kind(dtype: pl.DataType) -> str:
-    """Dtypes of one kind are cast to each other with one meaning."""
-    if dtype.is_numeric() or dtype == pl.Boolean:
-        return "number"
-    if dtype.is_temporal():
-        return "time"
-    if isinstance(dtype, (pl.List, pl.Array)):
-        return "nested"
-    if isinstance(dtype, (pl.Categorical, pl.Enum)):
-        return "category"
-    return "text" if dtype == pl.String else str(dtype)
-
-
-def _has_zone(dtype: pl.DataType) -> bool:
-    return isinstance(dtype, pl.Datetime) and dtype.time_zone is not None

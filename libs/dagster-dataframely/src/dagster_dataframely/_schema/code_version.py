@@ -8,10 +8,10 @@ from typing import Any
 import dataframely as dy
 
 from dagster_dataframely._schema.clock import describe_logic
-from dagster_dataframely._schema.rules import SchemaRules
+from dagster_dataframely._schema.rules import SchemaRules, dtype_rule_name
 from dagster_dataframely._schema.words import describe_dtype
 
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+", re.IGNORECASE)
+_ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 
 _LENGTH = 16
@@ -32,6 +32,7 @@ def derive_code_version(rules: SchemaRules, plans: Mapping[str, str] | None = No
         logic = describe_logic(rule) if rule.written_by_hand else ""
         logic = (plans or {}).get(rule.name, logic)
         lines.append(f"rule {rule.name}: {rule.severity}, {logic}")
+    lines += [f"rule {dtype_rule_name(name)}: warn" for name in sorted(rules.dtype_warns)]
     # A function prints with its address in memory, which differs from process to process.
     text = _ADDRESS.sub("", "\n".join(lines))
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
@@ -42,5 +43,5 @@ def _arguments(column: dy.Column) -> dict[str, Any]:
     return {
         name: value
         for name, value in vars(column).items()
-        if not (name.startswith("_") or name == "description" or value is None or value is False)
+        if not (value is None or value is False or name.startswith("_") or name == "description")
     }

@@ -1,7 +1,8 @@
 """Group rules into checks."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from dagster_dataframely import _names
 from dagster_dataframely._schema.read import reject_collisions
@@ -10,8 +11,7 @@ from dagster_dataframely._settings import Granularity, MultiColumnRules, Setting
 from dagster_dataframely._text import printable
 
 
-@dataclass(frozen=True)
-class CheckGroup:
+class CheckGroup(NamedTuple):
     """The rules that one asset check reports on."""
 
     check_name: str
@@ -38,8 +38,10 @@ def group_rules(rules: SchemaRules, settings: Settings) -> tuple[CheckGroup, ...
 def make_groups(rules: SchemaRules, settings: Settings) -> tuple[CheckGroup, ...]:
     """The groups, without comparing their names; each filter of a collection has its own check."""
     filters = [rule for rule in rules.rules if rule.is_filter]
-    others = replace(rules, rules=tuple(rule for rule in rules.rules if not rule.is_filter))
-    return (*_groups(others, settings), *map(single_group, filters))
+    if rules.parsed:
+        # The check of columns is the one about dtypes.
+        rules = replace(rules, rules=rules.declared)
+    return (*_groups(rules.without_filters, settings), *map(single_group, filters))
 
 
 def _groups(rules: SchemaRules, settings: Settings) -> Iterator[CheckGroup]:

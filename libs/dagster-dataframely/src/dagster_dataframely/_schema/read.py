@@ -11,8 +11,15 @@ import dataframely as dy
 import polars as pl
 
 from dagster_dataframely import _names
-from dagster_dataframely._schema.rules import PRIMARY_KEY, Rule, SchemaRules, reject_non_boolean
+from dagster_dataframely._schema.rules import (
+    PRIMARY_KEY,
+    Rule,
+    SchemaRules,
+    dtype_rule_name,
+    reject_non_boolean,
+)
 from dagster_dataframely._schema.severity import Severity, declared_on_column, declared_on_rule
+from dagster_dataframely._schema.text_format import inner_columns, reject_text_formats
 from dagster_dataframely._schema.words import (
     check_function,
     describe_constraint,
@@ -49,8 +56,9 @@ def read_schema(
     assets with one schema and the same overrides share what was read.
     """
     schema = _schema_class(schema)
-    if severities:
-        _reject_unknown_severities(_read_class(schema), severities)
+    if not severities and not redact:
+        return _read_class(schema)
+    _reject_unknown_severities(_read_class(schema), severities or {})
     return _override(schema, frozenset((severities or {}).items()), frozenset(redact))
 
 
@@ -61,39 +69,43 @@ def _read_class(schema: type[dy.Schema]) -> SchemaRules:
         raise ReservedColumnError(schema.__name__, reserved)
     if unusable := [name for name in columns if not _names.is_nameable(name)]:
         raise InvalidColumnError(schema.__name__, unusable)
+    reject_text_formats(schema.__name__, columns)
     declared: dict[str, Any] = {}
     rules = [
         *_column_rules(columns, declared),
         *_primary_key_rule(columns),
         *_schema_rules(schema, declared),
     ]
-    _reject_patterns(schema, rules)
+    by_hand = [rule for rule in rules if rule.written_by_hand]
+    _reject_patterns(schema, by_hand)
     _reject_regexes(schema, columns)
-    on_no_rows = _evaluate_no_rows(columns, rules)
-    if not any(map(_takes_any_dtype, columns.values())):
+    on_no_rows = _evaluate_no_rows(columns, by_hand) if by_hand else {}
+    if on_no_rows and not any(map(_takes_any_dtype, columns.values())):
         reject_non_boolean(schema, {name: found.dtypes[0] for name, found in on_no_rows.items()})
     rules = [_mark_whole_table(rule, on_no_rows.get(rule.name)) for rule in rules]
     reject_collisions(schema, ((rule.check_name, rule.name) for rule in rules))
     redacted = frozenset(name for name, column in columns.items() if _is_personal(column))
-    read = SchemaRules(schema=schema, columns=columns, rules=tuple(rules), redacted=redacted)
+    warns = frozenset(name for name in columns if declared[dtype_rule_name(name)] == "warn")
+    read = SchemaRules(schema, columns, tuple(rules), redacted, warns)
     _reject_unknown_severities(read, declared)
-    return _with_severities(read, declared)
+    return read
 
 
 @functools.lru_cache(maxsize=1024)
 def _override(
     schema: type[dy.Schema], severities: frozenset[tuple[str, Severity]], redact: frozenset[str]
 ) -> SchemaRules:
-    read = _read_class(schema)
-    redacted = read.redacted | (redact & read.columns.keys())
-    return replace(_with_severities(read, dict(severities)), redacted=redacted)
-
-
-def _with_severities(read: SchemaRules, severities: Mapping[str, Severity]) -> SchemaRules:
+    read, given = _read_class(schema), dict(severities)
+    on_dtypes = dict.fromkeys(map(dtype_rule_name, read.dtype_warns), "warn") | dict(given)
     return replace(
         read,
         rules=tuple(
-            replace(rule, severity=severities.get(rule.name, rule.severity)) for rule in read.rules
+            replace(rule, severity=given[rule.name]) if rule.name in given else rule
+            for rule in read.rules
+        ),
+        redacted=read.redacted | (redact & read.columns.keys()),
+        dtype_warns=frozenset(
+            c for c in read.columns if on_dtypes.get(dtype_rule_name(c)) == "warn"
         ),
     )
 
@@ -149,7 +161,7 @@ def _is_personal(column: dy.Column) -> bool:
     """Whether a column is marked `pii`, or one inside of it is."""
     if (column.metadata or {}).get("pii"):
         return True
-    return any(map(_is_personal, _inner_columns(column)))
+    return any(map(_is_personal, inner_columns(column)))
 
 
 def reject_collisions(schema: type[dy.Schema], names: Iterable[tuple[str, str]]) -> None:
@@ -172,10 +184,10 @@ def _reject_patterns(schema: type[dy.Schema], rules: Iterable[Rule]) -> None:
 
 
 def _schema_class(schema: object) -> type[dy.Schema]:
+    if isinstance(schema, type) and issubclass(schema, dy.Schema) and schema.column_names():
+        return schema
     if isinstance(schema, type) and issubclass(schema, dy.Collection):
         raise CollectionNotSupportedError(schema)
-    if isinstance(schema, type) and issubclass(schema, dy.Schema) and schema.columns():
-        return schema
     raise InvalidSchemaError(schema)
 
 
@@ -193,7 +205,8 @@ def _reject_regexes(schema: type[dy.Schema], columns: Mapping[str, dy.Column]) -
                     f"has a pattern that Rust cannot compile: {regex}",
                     "Look-around and back-references do not exist there: write a `check`.",
                 ) from None
-        _reject_regexes(schema, {f"{name}|inner": inner for inner in _inner_columns(column)})
+        for inner in inner_columns(column):
+            _reject_regexes(schema, {f"{name}|inner": inner})
 
 
 def _column_rules(columns: Mapping[str, dy.Column], declared: dict[str, Any]) -> list[Rule]:
@@ -202,13 +215,14 @@ def _column_rules(columns: Mapping[str, dy.Column], declared: dict[str, Any]) ->
     for name, column in columns.items():
         expressions = column.validation_rules(pl.col(name))
         has_own_rules = _has_own_rules(column)
-        for word, severity in declared_on_column(column.metadata, list(expressions)).items():
-            declared[f"{name}|{word}"] = severity
+        severities = declared_on_column(column.metadata, [*expressions, "dtype"])
+        declared.setdefault(dtype_rule_name(name), "error")
+        declared |= {f"{name}|{word}": severity for word, severity in severities.items()}
         rules += [
             Rule(
                 name=f"{name}|{rule}",
                 column=name,
-                severity="error",
+                severity=severities.get(rule, "error"),
                 constraint=describe_constraint(column, rule, expression),
                 expression=expression,
                 function=check_function(column, rule),
@@ -222,21 +236,19 @@ def _column_rules(columns: Mapping[str, dy.Column], declared: dict[str, Any]) ->
 
 def _has_own_rules(column: dy.Column) -> bool:
     """Whether a class that is not Dataframely's makes rules of a column, or of one inside of it."""
-    makers = (kind for kind in type(column).__mro__ if "validation_rules" in vars(kind))
-    if any(maker.__module__.partition(".")[0] != "dataframely" for maker in makers):
-        return True
-    return any(map(_has_own_rules, _inner_columns(column)))
+    return _makes_own_rules(type(column)) or any(map(_has_own_rules, inner_columns(column)))
+
+
+@functools.cache
+def _makes_own_rules(kind: type[dy.Column]) -> bool:
+    makers = (base for base in kind.__mro__ if "validation_rules" in vars(base))
+    return any(maker.__module__.partition(".")[0] != "dataframely" for maker in makers)
 
 
 def _is_uniqueness(expression: pl.Expr, column: str) -> bool:
     """Whether it is what Dataframely writes for `unique=True`; a list is wrapped in a struct."""
     keys = (pl.col(column), pl.struct(column))
     return any(expression.meta.eq(key.is_unique()) for key in keys)
-
-
-def _inner_columns(column: dy.Column) -> Iterable[dy.Column]:
-    inner = getattr(column, "inner", None) or {}
-    return inner.values() if isinstance(inner, Mapping) else [inner]
 
 
 def _primary_key_rule(columns: Mapping[str, dy.Column]) -> list[Rule]:
@@ -255,15 +267,16 @@ def _primary_key_rule(columns: Mapping[str, dy.Column]) -> list[Rule]:
 
 
 def _schema_rules(schema: type[dy.Schema], declared: dict[str, Any]) -> list[Rule]:
-    factories = rule_factories(schema)
+    expressions = schema_rule_expressions(schema)
+    factories = rule_factories(schema) if expressions else {}
     rules = []
-    for name, build in schema_rule_expressions(schema).items():
+    for name, build in expressions.items():
         reject_reserved_name(schema, name)
         expression = _rule_expression(schema, name, build, factories[name].validation_fn)
-        declared[name] = declared_on_rule(factories[name])
+        declared[name] = severity = declared_on_rule(factories[name])
         function = factories[name].validation_fn
         words = describe_function(function) or describe_expression(expression)
-        rules.append(Rule(name, None, "error", words, expression, function, written_by_hand=True))
+        rules.append(Rule(name, None, severity, words, expression, function, written_by_hand=True))
     return rules
 
 
@@ -300,12 +313,12 @@ def _rule_expression(
 
 
 def _evaluate_no_rows(
-    columns: Mapping[str, dy.Column], rules: Iterable[Rule]
+    columns: Mapping[str, dy.Column], by_hand: Iterable[Rule]
 ) -> dict[str, pl.DataFrame]:
     """What the rules written by hand give without rows; one over the whole table gives a row."""
     empty = pl.DataFrame(schema={name: column.dtype for name, column in columns.items()})
     on_no_rows = {}
-    for rule in (rule for rule in rules if rule.written_by_hand):
+    for rule in by_hand:
         try:
             on_no_rows[rule.name] = empty.select(rule.expression)
         except Exception as error:
@@ -325,11 +338,12 @@ def _mark_whole_table(rule: Rule, on_no_rows: pl.DataFrame | None) -> Rule:
 
 def _takes_any_dtype(column: dy.Column) -> bool:
     """Whether the dtype of a column, or of one inside of it, shows only in a frame."""
-    return isinstance(column, dy.Any) or any(map(_takes_any_dtype, _inner_columns(column)))
+    return isinstance(column, dy.Any) or any(map(_takes_any_dtype, inner_columns(column)))
 
 
 def _reject_unknown_severities(read: SchemaRules, severities: Mapping[str, object]) -> None:
-    known = [rule.name for rule in read.rules]
+    known = [rule.name for rule in read.rules] if severities else []
+    known_or_dtype = {*known, *map(dtype_rule_name, read.columns)}
     for rule, severity in severities.items():
-        if rule not in known or severity not in ("error", "warn"):
+        if rule not in known_or_dtype or severity not in ("error", "warn"):
             raise InvalidSeverityError(read.name, rule, severity, known)

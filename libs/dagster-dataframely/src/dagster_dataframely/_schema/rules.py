@@ -18,9 +18,14 @@ from dagster_dataframely.errors import ColumnMismatch, InvalidRuleError
 PRIMARY_KEY = "primary_key"
 
 
-@dataclass(frozen=True)
+def dtype_rule_name(column: str) -> str:
+    """`born_on` gives `born_on|dtype`, Dataframely's own name."""
+    return f"{column}|dtype"
+
+
+@dataclass(slots=True)
 class Rule:
-    """One rule of a schema."""
+    """One rule of a schema. Nothing changes it; to make a frozen one would take three times as long."""
 
     name: str
     """Dataframely's name: `amount|min`, `primary_key`, or the name of a `@dy.rule()` function."""
@@ -39,8 +44,12 @@ class Rule:
     """Whether code of the schema's author makes it, rather than an argument of Dataframely's columns."""
     is_filter: bool = False
     """Whether it is a filter of a collection, which looks at all members and has no expression."""
+    is_dtype: bool = False
+    """Whether it says that the values of a column survived `dd.parse`."""
+    unknown: pl.Expr | None = field(default=None, compare=False)
+    """True for a row of which the rule says nothing, since a value that it looks at was lost."""
 
-    @cached_property
+    @property
     def check_name(self) -> str:
         """Also the name of the rule's column in the quarantine."""
         name = _names.filter_check_name if self.is_filter else _names.rule_check_name
@@ -69,6 +78,10 @@ class SchemaRules:
     rules: tuple[Rule, ...]
     redacted: frozenset[str] = frozenset()
     """The columns whose values must not be shown anywhere but in the stored rows."""
+    dtype_warns: frozenset[str] = frozenset()
+    """The columns whose rule `<column>|dtype` only warns."""
+    parsed: bool = False
+    """Whether the rows have `dy_original`, and the rules those on dtypes."""
 
     @property
     def name(self) -> str:
@@ -79,6 +92,21 @@ class SchemaRules:
     def column_names(self) -> list[str]:
         """In the schema's order, which is the written table's."""
         return list(self.columns)
+
+    @cached_property
+    def row_columns(self) -> list[str]:
+        """The columns that rules look at: the schema's, and `dy_original` of parsed rows."""
+        return [*self.columns, _names.ORIGINAL] if self.parsed else self.column_names
+
+    @cached_property
+    def declared(self) -> tuple[Rule, ...]:
+        """The rules that are there on every run, so without those on dtypes."""
+        return tuple(rule for rule in self.rules if not rule.is_dtype)
+
+    @cached_property
+    def dtype_rules(self) -> tuple[Rule, ...]:
+        """The rules that say of each row whether a column's value survived `dd.parse`."""
+        return tuple(rule for rule in self.rules if rule.is_dtype)
 
     @cached_property
     def primary_key(self) -> list[str]:

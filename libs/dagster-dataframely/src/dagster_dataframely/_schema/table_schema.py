@@ -6,7 +6,7 @@ from typing import Any
 
 import dagster as dg
 
-from dagster_dataframely._names import SCHEMA_METADATA_KEY
+from dagster_dataframely._names import SCHEMA_METADATA_KEY, TEXT_FORMAT_METADATA_KEY
 from dagster_dataframely._schema.rules import PRIMARY_KEY, Rule, SchemaRules
 from dagster_dataframely._schema.words import describe_dtype
 
@@ -21,7 +21,7 @@ def table_schema(rules: SchemaRules) -> dg.TableSchema:
     """Columns with every constraint beside its column; the others once, for the table."""
     others: dict[str | None, list[str]] = {}
     everywhere = _of_every_float(rules)
-    for rule in sorted(rules.rules, key=lambda rule: rule.name != PRIMARY_KEY):
+    for rule in sorted(rules.declared, key=lambda rule: rule.name != PRIMARY_KEY):
         if not _has_own_field(rule) and _kind(rule) not in everywhere:
             others.setdefault(rule.column, []).append(_with_severity(rule))
     return dg.TableSchema(
@@ -48,7 +48,7 @@ def column_tags(metadata: Mapping[str, Any] | None) -> dict[str, str]:
     return {
         str(key): value if isinstance(value, str) else json.dumps(value, default=str)
         for key, value in (metadata or {}).items()
-        if key != SCHEMA_METADATA_KEY
+        if key not in (SCHEMA_METADATA_KEY, TEXT_FORMAT_METADATA_KEY)
     }
 
 
@@ -56,7 +56,7 @@ def _of_every_float(rules: SchemaRules) -> dict[str, str]:
     """The rules that all of several float columns have, with their constraints; said once."""
     floats = {name for name, column in rules.columns.items() if column.dtype.is_float()}
     found: dict[str, dict[str | None, str]] = {}
-    for rule in rules.rules:
+    for rule in rules.declared:
         if _kind(rule) in _OF_FLOATS and rule.severity == "error":
             found.setdefault(_kind(rule), {})[rule.column] = rule.constraint
     return {

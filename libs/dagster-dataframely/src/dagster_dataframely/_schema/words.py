@@ -105,6 +105,8 @@ def _describe_inner(column: dy.List | dy.Array | dy.Struct, rule: str, expressio
 def check_function(column: dy.Column, rule: str) -> Callable[..., object] | None:
     """The function behind a `check`, found by the name Dataframely derives from it (3.1)."""
     check = column.check
+    if check is None:
+        return None
     if isinstance(check, Mapping):
         return check.get(rule.removeprefix("check__"))
     functions = check if isinstance(check, Sequence) else [check]

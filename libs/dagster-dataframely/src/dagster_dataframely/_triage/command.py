@@ -53,11 +53,18 @@ def _count(quarantine: Quarantine, progress: Progress) -> _Counts:
     found = _Counts()
     for _, frame in quarantine.frames(progress=progress):
         by_rule = unpivot(frame).group_by(_names.RULE).agg(pl.len().alias(_ROWS))
-        rows, rules = pl.collect_all([frame.select(pl.len()), by_rule], engine="streaming")
-        found.rows += rows.item()
-        found.partitions += rows.item() > 0
+        rules = by_rule.collect(engine="streaming")
+        rows = _height(frame)
+        found.rows += rows
+        found.partitions += rows > 0
         found.by_rule.update(dict(rules.sort(_names.RULE).iter_rows()))
     return found
+
+
+def _height(rows: pl.LazyFrame) -> int:
+    """Count rows; without any column, Polars counts none of a PyArrow dataset, as Delta Lake's (1.44)."""
+    height: int = rows.select(pl.col(_names.FAILED_RULES).len()).collect(engine="streaming").item()
+    return height
 
 
 @dataclass(frozen=True)
@@ -87,7 +94,7 @@ def show_rows(selection: Selection, limit: int, width: int, progress: Progress) 
     shown: list[pl.LazyFrame] = []
     room, rows = limit, 0
     for frame in selection.frames(progress):
-        height = frame.select(pl.len()).collect(engine="streaming").item()
+        height = _height(frame)
         if height and room:
             shown.append(frame.head(room))
             room -= min(room, height)

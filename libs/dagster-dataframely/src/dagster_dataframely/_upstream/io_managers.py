@@ -15,6 +15,8 @@ from dagster._core.execution.plan.utils import build_resources_for_manager
 from dagster._core.storage.branching.branching_io_manager import BranchingIOManager
 from dagster._core.storage.db_io_manager import DbIOManager
 
+from dagster_dataframely._upstream.loading import build_loading_context, frame_type_of
+
 _SUFFIX = "_quarantine"
 _OF_PARTITIONS = (
     *("has_partition_key", "partition_key", "has_asset_partitions", "asset_partitions_def"),
@@ -260,40 +262,20 @@ def load_through_bound_manager(
     # A check may depend on an asset that the code location does not know.
     asset = layer.get(key) if layer.has(key) else None
     manager_key = "io_manager" if asset is None else asset.io_manager_key
-    partitions_def = None if asset is None else asset.partitions_def
     manager = getattr(step.resources, manager_key)
-    is_database = isinstance(manager, DbIOManager)
-    frame_type = pl.DataFrame if is_database else pl.LazyFrame
-    config = step.resolved_run_config.resources[manager_key].config
     source_step, source_output = _source(step, key)
-    subset = None
-    if partitions_def is not None and partition_key is not None:
-        subset = partitions_def.empty_subset().with_partition_keys([partition_key])
-    resources = build_resources_for_manager(manager_key, step)
-    # The constructors, and not `dg.build_output_context`, which makes an instance of its own (1.13).
-    upstream_output = dg.OutputContext(
-        step_key=source_step,
-        name=source_output,
-        run_id=step.run_id,
-        asset_key=key,
-        partition_key=partition_key,
-        definition_metadata={} if asset is None else asset.metadata,
-        resource_config=config,
-        resources=resources,
-    )
-    input_context = dg.InputContext(
-        name="stored",
+    input_context = build_loading_context(
+        key,
+        None if asset is None else asset.partitions_def,
+        partition_key,
+        metadata={} if asset is None else asset.metadata,
+        output={"step_key": source_step, "name": source_output, "run_id": step.run_id},
         job_name=step.job_name,
         op_def=step.op_def,
-        upstream_output=upstream_output,
-        dagster_type=dg.DagsterType(lambda _, _value: True, "stored", typing_type=frame_type),
+        dagster_type=frame_type_of(is_database=isinstance(manager, DbIOManager)),
         log_manager=step.log,
-        resource_config=config,
-        resources=resources,
-        asset_key=key,
-        partition_key=partition_key,
-        asset_partitions_subset=subset,
-        asset_partitions_def=partitions_def,
+        resource_config=step.resolved_run_config.resources[manager_key].config,
+        resources=build_resources_for_manager(manager_key, step),
         instance=context.instance,
     )
     loaded: object = manager.load_input(input_context)

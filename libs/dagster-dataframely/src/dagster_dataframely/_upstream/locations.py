@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import dagster as dg
-import polars as pl
 from dagster._core.definitions.job_definition import (
     default_job_io_manager_with_fs_io_manager_schema,
 )
 from dagster._core.definitions.reconstruct import repository_def_from_target_def
+from dagster._core.errors import DagsterImportError, DagsterInvariantViolationError
 from dagster._core.execution.build_resources import get_mapped_resource_config
 from dagster._core.execution.resources_init import get_transitive_required_resource_keys
 from dagster._core.instance.config import is_dagster_home_set
@@ -24,15 +24,20 @@ from dagster._core.workspace.autodiscovery import (
 )
 
 from dagster_dataframely._upstream.io_managers import written_to
+from dagster_dataframely._upstream.loading import build_loading_context, frame_type_of
+from dagster_dataframely.errors import CodeLocationError
 
 
 def load_code_location(*, module: str | None, file: str | None) -> dg.RepositoryDefinition:
     """Load what Dagster's own commands load for the same `-m` or `-f`."""
     here = os.getcwd()
-    if module is not None:
-        (target, *_) = loadable_targets_from_python_module(module, here)
-    else:
-        (target, *_) = loadable_targets_from_python_file(file or "", here)
+    try:
+        if module is not None:
+            (target, *_) = loadable_targets_from_python_module(module, here)
+        else:
+            (target, *_) = loadable_targets_from_python_file(file or "", here)
+    except (FileNotFoundError, DagsterImportError, DagsterInvariantViolationError) as error:
+        raise CodeLocationError(module or file or "", error) from error
     found: Any = target.target_definition
     if target.attribute == LOAD_ALL_ASSETS:
         found = dg.Definitions(assets=found)
@@ -99,34 +104,19 @@ class QuarantineLoader:
     def _input_context(
         self, spec: dg.AssetSpec, bound: _Bound, partition_key: str | None
     ) -> dg.InputContext:
-        partitions_def, subset = spec.partitions_def, None
+        partitions_def = spec.partitions_def
         if isinstance(partitions_def, dg.MultiPartitionsDefinition) and partition_key is not None:
             partition_key = partitions_def.get_partition_key_from_str(partition_key)
-        if partitions_def is not None and partition_key is not None:
-            subset = partitions_def.empty_subset().with_partition_keys([partition_key])
-        # A database's manager has no handler for a lazy frame (dagster-duckdb-polars 0.29.27).
         is_database = isinstance(written_to(bound.manager), DbIOManager)
-        frame_type = pl.DataFrame if is_database else pl.LazyFrame
-        # The constructors, and not Dagster's functions, which take 0.25 s (1.13).
-        upstream_output = dg.OutputContext(
-            step_key="none",
-            name=spec.key.path[-1],
-            asset_key=spec.key,
-            partition_key=partition_key,
-            definition_metadata=spec.metadata,
-            resource_config=bound.config,
-            resources=bound.resources,
-        )
-        return dg.InputContext(
-            name="stored",
-            upstream_output=upstream_output,
-            dagster_type=dg.DagsterType(lambda _, _value: True, "stored", typing_type=frame_type),
+        return build_loading_context(
+            spec.key,
+            partitions_def,
+            partition_key,
+            metadata=spec.metadata,
+            output={"step_key": "none", "name": spec.key.path[-1]},
+            dagster_type=frame_type_of(is_database=is_database),
             log_manager=DagsterLogManager.create(loggers=[]),
             resource_config=bound.config,
             resources=bound.resources,
-            asset_key=spec.key,
-            partition_key=partition_key,
-            asset_partitions_subset=subset,
-            asset_partitions_def=partitions_def,
             instance=self.instance,
         )

@@ -1,6 +1,8 @@
 """Reach what Polars says only in the text of its plans."""
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -17,3 +19,14 @@ def look_at_one_row(expressions: Mapping[str, pl.Expr], schema: pl.Schema) -> fr
     return frozenset(
         name for name, plan in plans.items() if plan.explain().lstrip().startswith("UNION")
     )
+
+
+def side_by_side(frames: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
+    """The columns of frames that are equally high.
+
+    `concat` takes `strict` from 1.42 on; until 2.0 it warns where it is not given, then where it is.
+    """
+    takes_strict = inspect.signature(pl.concat).parameters.get("strict")
+    must_say = takes_strict is not None and takes_strict.default is False
+    strict: dict[str, Any] = {"strict": True} if must_say else {}
+    return pl.concat(frames, how="horizontal", **strict)

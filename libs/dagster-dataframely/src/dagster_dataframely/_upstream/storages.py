@@ -68,6 +68,19 @@ def sinks_lazy_frames(bound: BoundManager) -> bool:
     return _is_kind(manager, "BasePolarsUPathIOManager")
 
 
+def sink_options(bound: BoundManager) -> Mapping[str, Any] | None:
+    """What the Parquet manager of dagster-polars asks of `sink_parquet` (0.27.12); none of others."""
+    if not bound.is_lazy or not _is_kind(written_to(bound.manager), "PolarsParquetIOManager"):
+        return None
+    said = bound.output.definition_metadata or {}
+    return {
+        "compression": said.get("compression", "zstd"),
+        "compression_level": said.get("compression_level"),
+        "statistics": said.get("statistics", False),
+        "row_group_size": said.get("row_group_size"),
+    }
+
+
 def replaces_tables(bound: BoundManager) -> bool:
     """Whether the manager replaces what is stored as a whole, columns included."""
     manager = written_to(bound.manager)
@@ -119,7 +132,7 @@ def duckdb_table(bound: BoundManager) -> Iterator[tuple[Any, str, str]]:
 
 
 def delta_dtypes(bound: BoundManager) -> Iterator[tuple[str, Mapping[str, pl.DataType]]]:
-    """The Delta tables that are there already: where, and their columns."""
+    """Yield the address and the columns of each Delta table that exists."""
     manager: Any = written_to(bound.manager)
     deltalake = importlib.import_module("deltalake")
     tables: list[tuple[str, Any]]
@@ -148,7 +161,7 @@ def predicate_columns(bound: BoundManager) -> list[str]:
 
 
 def iceberg_dtypes(bound: BoundManager) -> Iterator[tuple[str, Mapping[str, pl.DataType]]]:
-    """The Iceberg table, where it is there already: its name and its columns."""
+    """Yield the name and the columns of the Iceberg table, if it exists."""
     manager: Any = written_to(bound.manager)
     exceptions = importlib.import_module("pyiceberg.exceptions")
     table_slice = _table_slice(manager, bound.output)

@@ -11,8 +11,8 @@ import polars as pl
 from dagster_dataframely._schema.collection import CollectionRules
 from dagster_dataframely._schema.declaration import Declaration
 from dagster_dataframely._schema.rules import Rule
-from dagster_dataframely._validation.flags import count_failing_tables, keep, settle, volatile_rules
-from dagster_dataframely._validation.verdict import SURVIVES, Findings, Verdict
+from dagster_dataframely._validation.flags import count_failing_tables, settle, volatile_rules
+from dagster_dataframely._validation.verdict import Findings, Rows, Verdict
 
 _INDEX = "dy_index"
 
@@ -48,9 +48,9 @@ def _look(
     rules: CollectionRules, members: Mapping[str, "_Member"], filters: Sequence[Rule]
 ) -> bool:
     """Record for the rows that are left whether each filter keeps them; gives whether one does not."""
-    left = {name: member.left for name, member in members.items()}
+    left = {name: member.where(member.survives) for name, member in members.items()}
     error_keys = {
-        name: keep(members[name].table, ~members[name].survives).select(rules.key)
+        name: members[name].where(~members[name].survives).select(rules.key)
         for name in rules.propagates.values()
         if name in members
     }
@@ -79,20 +79,16 @@ class _Member:
         self.rules = rules = declaration.rules
         self.sample = declaration.settings.max_failure_samples
         self.verdict = verdict
-        flagged = verdict.flagged.lazy()
-        self.table: pl.LazyFrame = flagged.select(rules.column_names)
-        self.volatile = volatile_rules(rules, self.table.collect_schema())
-        names = [rule.name for rule in self.volatile]
-        flags = flagged.select(SURVIVES, *names).collect(engine="streaming")
-        self.survives = flags[SURVIVES]
-        self.flags = flags.select(names)
+        self.survives = verdict.survives
+        self.volatile = volatile_rules(rules, self.where(self.survives).collect_schema())
+        self.flags = {rule.name: verdict.flags[rule.name] for rule in self.volatile}
         self.filters: dict[str, pl.Series] = {}
         """Whether a filter keeps a row; null where none looked at it."""
 
-    @property
-    def left(self) -> pl.LazyFrame:
-        """The rows that have survived so far."""
-        return keep(self.table, self.survives)
+    def where(self, mask: pl.Series) -> pl.LazyFrame:
+        """The rows that a mask is true for."""
+        rows: pl.DataFrame | pl.LazyFrame = self.verdict.rows.where(mask)
+        return rows.lazy()
 
     def record(self, rule: Rule, positions: pl.Series, failed: pl.Series) -> None:
         """Note that a filter looked at the rows at some positions, and which of them it fails."""
@@ -106,7 +102,7 @@ class _Member:
             self.survives = self.survives & self.flag_of(rule).fill_null(value=True)
         if self.survives.sum() < before.sum():
             self.flags, self.survives = settle(
-                self.table, self.flags, self.survives, self.rules, self.volatile
+                self.verdict.rows, self.flags, self.survives, self.rules, self.volatile
             )
 
     def flag_of(self, rule: Rule) -> pl.Series:
@@ -116,23 +112,20 @@ class _Member:
 
     def conclude(self, filters: Sequence[Rule]) -> Verdict[Any]:
         """The verdict with a flag for each filter too."""
-        own = {rule.name: self.flag_of(rule).alias(rule.name) for rule in filters}
-        again = {**{name: self.flags[name] for name in self.flags.columns}, **own}
-        flagged = self.verdict.flagged.with_columns(self.survives.alias(SURVIVES), *again.values())
-        survivors = flagged.filter(pl.col(SURVIVES)).select(self.rules.column_names)
+        again = {**self.flags, **{rule.name: self.flag_of(rule) for rule in filters}}
         counts = {name: int((~flag).sum() or 0) for name, flag in again.items()}
-        counts |= count_failing_tables(survivors.lazy(), self.rules)
+        rows: Rows[Any] = self.verdict.rows
+        counts |= count_failing_tables(self.where(self.survives), self.rules)
         samples = {
-            name: keep(self.table, (~flag).fill_null(value=False)).head(self.sample).collect()
+            name: rows.at((~flag).fill_null(value=False).arg_true().head(self.sample).to_list())
             for name, flag in again.items()
             if counts[name]
         }
         return replace(
             self.verdict,
+            survives=self.survives,
+            flags={**self.verdict.flags, **again},
             error_count=int((~self.survives).sum()),
-            survivors=survivors,
-            flagged=flagged,
-            error_rows=flagged.filter(~pl.col(SURVIVES)).drop(SURVIVES),
             counts={**self.verdict.counts, **counts},
             samples={**self.verdict.samples, **samples},
         )

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import polars as pl
 
 from dagster_dataframely._schema.rules import Rule, SchemaRules
 from dagster_dataframely._upstream.polars import look_at_one_row
-from dagster_dataframely._validation.verdict import SURVIVES
+from dagster_dataframely._validation.verdict import SURVIVES, Flags, Rows
 from dagster_dataframely.errors import RuleEvaluationError
 
 
@@ -59,46 +60,73 @@ def volatile_rules(rules: SchemaRules, schema: pl.Schema) -> list[Rule]:
 
 
 def evaluate_flags(table: pl.LazyFrame, rules: SchemaRules, wanted: Sequence[Rule]) -> pl.DataFrame:
-    """One Boolean column for each wanted rule; a null counts as true, as in Dataframely (3.1)."""
+    """One Boolean column for each wanted rule; its null counts as true, as in Dataframely (3.1)."""
     # `with_columns` and not `select`: an expression that gives one value must fill every row.
     flagged = table.with_columns(flag_expression(rule) for rule in wanted)
     with naming_the_rule(table, rules, wanted):
         return flagged.select(rule.name for rule in wanted).collect()
 
 
+def flag_batch(batch: pl.DataFrame, rules: SchemaRules, row_wise: Sequence[Rule]) -> pl.DataFrame:
+    """A flag for each of some rules that look at one row."""
+    with naming_the_rule(batch.lazy(), rules, row_wise):
+        flagged = batch.with_columns(flag_expression(rule) for rule in row_wise)
+    return flagged.select(rule.name for rule in row_wise)
+
+
+def add_flags(table: pl.LazyFrame, rules: SchemaRules, row_wise: Sequence[Rule]) -> pl.LazyFrame:
+    """The rows of a table with flags of rules that look at one row, evaluated a batch at a time."""
+    flags = {rule.name: pl.Boolean() for rule in row_wise}
+    return table.map_batches(
+        lambda batch: batch.hstack(flag_batch(batch, rules, row_wise)),
+        predicate_pushdown=False,
+        projection_pushdown=False,
+        slice_pushdown=False,
+        schema=pl.Schema({**table.collect_schema(), **flags}),
+        validate_output_schema=False,
+        streamable=True,
+    )
+
+
 def flag_expression(rule: Rule) -> pl.Expr:
-    """The rule as a Boolean column under its name, without nulls."""
-    return rule.expression.fill_null(value=True).alias(rule.name)
+    """The rule as a Boolean column under its name; null where it says nothing of a row."""
+    passes = rule.expression.fill_null(value=True)
+    known = passes if rule.unknown is None else pl.when(~rule.unknown).then(passes)
+    return known.alias(rule.name)
 
 
-def all_true(flags: pl.DataFrame, rules: Iterable[Rule], rows: int) -> pl.Series:
-    """Whether a row passes all of these rules."""
-    names = [rule.name for rule in rules]
-    if not names:
-        # Polars gives a frame without columns no rows.
-        return pl.repeat(value=True, n=rows, dtype=pl.Boolean, eager=True)
-    return flags.select(pl.all_horizontal(names).alias(SURVIVES)).to_series()
+def failing(flag: pl.Series) -> pl.Series:
+    """The positions of the rows that fail a rule."""
+    return (~flag).fill_null(value=False).arg_true()
+
+
+def all_true(flags: Flags, rules: Iterable[Rule], rows: int) -> pl.Series:
+    """Whether each of so many rows passes all of these rules."""
+    every = pl.repeat(value=True, n=rows, dtype=pl.Boolean, eager=True)
+    passes = [flags[rule.name].fill_null(value=True) for rule in rules]
+    return pl.select(pl.all_horizontal(every, *passes)).to_series()
 
 
 def settle(
-    table: pl.LazyFrame,
-    flags: pl.DataFrame,
+    rows: Rows[Any],
+    flags: Flags,
     survives: pl.Series,
     rules: SchemaRules,
     volatile: Sequence[Rule],
-) -> tuple[pl.DataFrame, pl.Series]:
+) -> tuple[dict[str, pl.Series], pl.Series]:
     """Evaluate volatile rules again on what is left until none fails; each round removes rows."""
+    settled = dict(flags)
     while volatile and survives.any():
         positions = survives.arg_true()
-        again = evaluate_flags(keep(table, survives), rules, volatile)
-        fails = ~all_true(again, volatile, again.height)
+        left = rows.where(survives, rules.row_columns)
+        again = evaluate_flags(left.lazy(), rules, volatile)
+        fails = ~all_true(again.to_dict(), volatile, again.height)
         if not fails.any():
             break
-        flags = flags.with_columns(
-            flags[name].scatter(positions.filter(~again[name]), False) for name in again.columns
-        )
+        for name, passes in again.to_dict().items():
+            settled[name] = settled[name].scatter(positions.filter(~passes), False)
         survives = survives.scatter(positions.filter(fails), False)
-    return flags, survives
+    return settled, survives
 
 
 def keep(table: pl.LazyFrame, survives: pl.Series) -> pl.LazyFrame:

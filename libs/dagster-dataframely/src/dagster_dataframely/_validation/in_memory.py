@@ -1,5 +1,7 @@
 """Evaluate a DataFrame in memory."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import polars as pl
@@ -9,6 +11,7 @@ from dagster_dataframely._validation.flags import (
     all_true,
     count_failing_tables,
     evaluate_flags,
+    failing,
     settle,
     volatile_rules,
 )
@@ -16,8 +19,9 @@ from dagster_dataframely._validation.uniqueness import (
     FoundDuplicates,
     duplicated_rows,
     find_duplicates,
+    unknown_rows,
 )
-from dagster_dataframely._validation.verdict import SURVIVES, RowsByRule, Verdict
+from dagster_dataframely._validation.verdict import Flags, RowsByRule, Verdict
 
 
 def evaluate(frame: pl.DataFrame, rules: SchemaRules, *, sample: int) -> Verdict[pl.DataFrame]:
@@ -28,36 +32,55 @@ def evaluate(frame: pl.DataFrame, rules: SchemaRules, *, sample: int) -> Verdict
     rule. Rules over the whole table look at what survives. `sample` bounds the rows kept as an example
     for each rule.
     """
-    table = in_one_chunk(frame.select(rules.column_names))
+    table = in_one_chunk(frame.select(rules.row_columns))
     rules.reject_non_boolean(table.schema)
+    rows = _Table(table, rules)
     flags, duplicates = _evaluate_rules(table, rules, sample)
     survives = all_true(flags, rules.error_rules, table.height)
     if not survives.all():
         volatile = volatile_rules(rules, table.schema)
-        flags, survives = settle(table.lazy(), flags, survives, rules, volatile)
-    survivors = table if survives.all() else table.filter(survives)
-    counts = {name: int((~flags[name]).sum()) for name in flags.columns}
-    counts |= count_failing_tables(survivors.lazy(), rules)
+        flags, survives = settle(rows, flags, survives, rules, volatile)
+    counts = {name: int((~flag).sum() or 0) for name, flag in flags.items()}
+    counts |= count_failing_tables(rows.where(survives).lazy(), rules)
     positions = {
         name: duplicates[name].first_rows
         if name in duplicates
-        else (~flags[name]).arg_true().head(sample)
-        for name in flags.columns
+        else failing(flags[name]).head(sample).to_list()
+        for name in flags
         if counts[name]
     }
-    flagged = table.hstack([*flags.get_columns(), survives.alias(SURVIVES)])
     return Verdict(
+        rows=rows,
         rows_in=table.height,
+        survives=survives,
+        flags=flags,
         error_count=int((~survives).sum()),
-        survivors=survivors,
-        flagged=flagged,
-        error_rows=flagged.filter(~survives).drop(SURVIVES),
         counts={rule.name: counts[rule.name] for rule in rules.rules},
-        samples=RowsByRule(
-            {name: partial(table.__getitem__, rows) for name, rows in positions.items()}
-        ),
+        samples=RowsByRule({name: partial(rows.at, first) for name, first in positions.items()}),
         duplicates={name: duplicates[name].duplicates for name in duplicates if counts[name]},
     )
+
+
+@dataclass(frozen=True)
+class _Table:
+    table: pl.DataFrame
+    rules: SchemaRules
+
+    def settle(self, _survives: pl.Series) -> None:
+        """Do nothing: a mask is all it takes."""
+
+    def where(self, mask: pl.Series, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        table = self.table.select(columns or self.rules.column_names)
+        return table if mask.all() else table.filter(mask)
+
+    def flagged(self, flags: Flags, mask: pl.Series) -> pl.DataFrame:
+        return self.table.hstack([flag.alias(name) for name, flag in flags.items()]).filter(mask)
+
+    def at(self, positions: Sequence[int]) -> pl.DataFrame:
+        return self.table[positions]
+
+    def whole_file(self, _mask: pl.Series) -> None:
+        return None
 
 
 def in_one_chunk(frame: pl.DataFrame) -> pl.DataFrame:
@@ -72,7 +95,7 @@ def in_one_chunk(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _evaluate_rules(
     table: pl.DataFrame, rules: SchemaRules, sample: int
-) -> tuple[pl.DataFrame, dict[str, FoundDuplicates]]:
+) -> tuple[dict[str, pl.Series], dict[str, FoundDuplicates]]:
     """A Boolean column for each rule about rows, and the keys that uniqueness rules found twice."""
     others = [rule for rule in rules.row_rules if not rule.wants_unique]
     flags = {flag.name: flag for flag in evaluate_flags(table.lazy(), rules, others)}
@@ -80,8 +103,9 @@ def _evaluate_rules(
     for rule in rules.row_rules:
         if key := rules.unique_key(rule):
             keys = table.select(key)
-            positions = duplicated_rows(keys, rule.expression)
+            positions = duplicated_rows(keys, rule.expression, unknown := unknown_rows(table, rule))
             duplicates[rule.name] = find_duplicates(keys[positions], positions, sample)
             passes = pl.repeat(value=True, n=table.height, dtype=pl.Boolean, eager=True)
-            flags[rule.name] = passes.scatter(positions, False).alias(rule.name)
-    return pl.DataFrame([flags[rule.name] for rule in rules.row_rules]), duplicates
+            flag = passes.scatter(positions, False).scatter(unknown, None)
+            flags[rule.name] = flag.alias(rule.name)
+    return {rule.name: flags[rule.name] for rule in rules.row_rules}, duplicates

@@ -8,9 +8,11 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import polars as pl
 
@@ -21,7 +23,11 @@ from dagster_dataframely.errors import StagingError
 _PREFIX = "dagster-dataframely"
 
 
-_FILE = "rows.parquet"
+ROWS_FILE = "rows.parquet"
+
+
+UNPUBLISHED: Mapping[str, Any] = MappingProxyType({"compression": "lz4", "statistics": False})
+"""How rows are written that nobody but this run reads; it filters by no value."""
 
 
 _LOCK = "lock"
@@ -45,7 +51,7 @@ def staging_folder(temp_dir: Path | None) -> Iterator[Path]:
     prefix = f"{_PREFIX}-{_kernel()}-{parent.stat().st_dev:x}-"
     _remove_orphans(parent, prefix)
     with ExitStack() as stack:
-        with _room_in(parent):
+        with naming_a_full_disk(parent):
             folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
             remove = functools.partial(shutil.rmtree, folder, ignore_errors=True)
             # A direct invocation that is broken off may wait here until the interpreter ends.
@@ -57,15 +63,10 @@ def staging_folder(temp_dir: Path | None) -> Iterator[Path]:
 
 
 def stage_rows(plan: pl.LazyFrame, folder: Path, log: Log) -> pl.LazyFrame:
-    """Run a plan once, on the streaming engine, into a file and give a scan of that file.
-
-    An error of the plan comes out as Polars raises it; a full disk as a `StagingError`.
-    """
-    path = folder / _FILE
+    """Run a plan once into a file, and return a scan of that file."""
     start = time.monotonic()
-    with _room_in(folder.parent):
-        # Statistics would only help a reader that filters by value, and none does.
-        plan.sink_parquet(path, compression="lz4", statistics=False, engine="streaming")
+    path = folder / ROWS_FILE
+    sink_rows(plan, path, UNPUBLISHED)
     rows = pl.scan_parquet(path, glob=False)
     log(
         f"Staged {count(rows.select(pl.len()).collect().item(), 'row')}, "
@@ -75,8 +76,18 @@ def stage_rows(plan: pl.LazyFrame, folder: Path, log: Log) -> pl.LazyFrame:
     return rows
 
 
+def sink_rows(plan: pl.LazyFrame, path: Path, options: Mapping[str, Any]) -> None:
+    """Run a plan, on the streaming engine, into a file of a staging folder.
+
+    An error of the plan comes out as Polars raises it; a full disk as a `StagingError`.
+    """
+    with naming_a_full_disk(path.parent.parent):
+        plan.sink_parquet(path, **options, engine="streaming")
+
+
 @contextmanager
-def _room_in(directory: Path) -> Iterator[None]:
+def naming_a_full_disk(directory: Path) -> Iterator[None]:
+    """Raise a `StagingError` where no space, inode or quota is left."""
     try:
         yield
     except (OSError, pl.exceptions.ComputeError) as error:

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import polars as pl
 
+from dagster_dataframely._schema.rules import Rule
+
 ROWS_OF_KEY = "dy_rows"
 """How many rows have a key."""
 
@@ -58,12 +60,25 @@ def _first_duplicates(keys: int, by_key: pl.DataFrame, sample: int) -> FoundDupl
     return FoundDuplicates(Duplicates(keys, first.drop(_POSITION)), first[_POSITION].to_list())
 
 
-def duplicated_rows(keys: pl.DataFrame, is_unique: pl.Expr) -> pl.Series:
+def unknown_rows(table: pl.DataFrame, rule: Rule) -> pl.Series:
+    """The positions of the rows of which a rule says nothing, since their key was lost."""
+    if rule.unknown is None:
+        return pl.Series(dtype=pl.get_index_type())
+    return table.select(rule.unknown.alias(_POSITION)).to_series().arg_true()
+
+
+def duplicated_rows(keys: pl.DataFrame, is_unique: pl.Expr, unknown: pl.Series) -> pl.Series:
     """The positions of the rows whose key is not unique, by Dataframely's own expression.
+
+    A key that is unknown makes no other one a duplicate.
 
     Of a key of several columns only those are compared whose hash occurs twice: sorting hashes takes
     a quarter of the time that comparing all keys does (polars 1.44).
     """
+    if unknown.len():
+        every = pl.repeat(value=True, n=keys.height, dtype=pl.Boolean, eager=True)
+        known = every.scatter(unknown, False).arg_true()
+        return known.gather(duplicated_rows(keys[known], is_unique, unknown.clear()))
     if keys.width == 1:
         return (~keys.select(is_unique).to_series()).arg_true()
     hashes = keys.select(pl.struct(pl.all()).hash()).to_series()
