@@ -1,10 +1,12 @@
 """Reach what Polars says only in the text of its plans."""
 
-import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import get_args
 
 import polars as pl
+from polars._typing import ConcatMethod
+
+_EXTEND: ConcatMethod = "horizontal_extend"
 
 
 def look_at_one_row(expressions: Mapping[str, pl.Expr], schema: pl.Schema) -> frozenset[str]:
@@ -24,9 +26,7 @@ def look_at_one_row(expressions: Mapping[str, pl.Expr], schema: pl.Schema) -> fr
 def side_by_side(frames: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
     """The columns of frames that are equally high.
 
-    `concat` takes `strict` from 1.42 on; until 2.0 it warns where it is not given, then where it is.
+    Polars has another name for what it did below 1.42, and warns of the old one.
     """
-    takes_strict = inspect.signature(pl.concat).parameters.get("strict")
-    must_say = takes_strict is not None and takes_strict.default is False
-    strict: dict[str, Any] = {"strict": True} if must_say else {}
-    return pl.concat(frames, how="horizontal", **strict)
+    extends = "horizontal_extend" in get_args(ConcatMethod)
+    return pl.concat(frames, how=_EXTEND if extends else "horizontal")
