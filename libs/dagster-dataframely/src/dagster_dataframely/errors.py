@@ -16,8 +16,8 @@ from dagster_dataframely._text import count, cut, cut_start, list_within, printa
 __all__ = [
     "AssetReadError",
     "CastFailure",
-    "CodeLocationError",
     "CheckNameCollisionError",
+    "CodeLocationError",
     "CollectionNotSupportedError",
     "ColumnMismatch",
     "ColumnSchemaError",
@@ -50,6 +50,7 @@ __all__ = [
     "StrictCastError",
     "TooManyErrorRowsError",
     "UnknownQuarantineError",
+    "UnknownRuleError",
     "UnreadableFileError",
     "UnstorableColumn",
     "ValidationAbortError",
@@ -633,6 +634,17 @@ class CodeLocationError(DagsterDataframelyError):
         reason = _short(str(error), _MAX_TEXT)
         super().__init__(f"The code location {_code(location)} cannot be loaded: {reason}")
         self.location = location
+
+
+class UnknownRuleError(DagsterDataframelyError):
+    """No rule of the table has this name."""
+
+    def __init__(self, quarantine: str, rule: str, known: Sequence[str]) -> None:
+        head = f"No rule of {_code(quarantine)} is called {_code(rule)}; there are "
+        super().__init__(_list(head, [_code(name) for name in known], "."))
+        self.quarantine = quarantine
+        self.rule = rule
+        self.known = tuple(known)
 
 
 class UnknownQuarantineError(DagsterDataframelyError):

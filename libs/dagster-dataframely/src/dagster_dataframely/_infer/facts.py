@@ -1,7 +1,6 @@
 """Find out what the columns of a table are like, in bounded memory."""
 
 import datetime as dt
-import inspect
 import itertools
 import zoneinfo
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,6 +13,7 @@ from dagster_dataframely._infer.files import Table
 from dagster_dataframely._names import is_nameable
 from dagster_dataframely._text import count, printable
 from dagster_dataframely._typing import Log
+from dagster_dataframely._upstream.polars import NO_NULL_FOR_AN_EMPTY_LIST
 
 _KEY_DTYPES = (
     *(pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64),
@@ -23,12 +23,6 @@ _KEY_DTYPES = (
 
 
 # An empty list became a null before this argument (1.36), whose default says so until 2.0.
-_EXPLODE = inspect.signature(pl.Series.explode).parameters
-
-
-_EMPTY_LISTS = {name: False for name in ("empty_as_null",) if name in _EXPLODE}
-
-
 _TO_MICROSECONDS = {"ms": 1000, "us": 1}
 
 
@@ -225,7 +219,7 @@ def _parts(values: pl.Series) -> Iterator[tuple[str, pl.Series]]:
             yield part.name, part
     elif isinstance(values.dtype, (pl.List, pl.Array)):
         lists = values.arr.to_list() if isinstance(values.dtype, pl.Array) else values
-        yield "", lists.filter(lists.list.len() > 0).explode(**_EMPTY_LISTS)
+        yield "", lists.filter(lists.list.len() > 0).explode(**NO_NULL_FOR_AN_EMPTY_LIST)
 
 
 def _python_value(dtype: pl.DataType, stored: int, round_by: int) -> Any:

@@ -8,6 +8,7 @@ import polars as pl
 from dagster_dataframely import _names
 from dagster_dataframely._schema.read import read_schema
 from dagster_dataframely._typing import Frame
+from dagster_dataframely._upstream.polars import NO_NULL_FOR_AN_EMPTY_LIST
 
 _OF_RUN = {_names.RUN_ID: pl.String(), _names.WRITTEN_AT: pl.Datetime("us", "UTC")}
 """Columns of the layout `list` that tell where a row is from."""
@@ -50,7 +51,9 @@ def unpivot_quarantine(
 
 def unpivot(rows: pl.LazyFrame) -> pl.LazyFrame:
     """Rows of `list_failed_rules` with the rule in place of the list, for each rule in it."""
-    each = rows.explode(_names.FAILED_RULES).rename({_names.FAILED_RULES: _names.RULE})
+    each = rows.explode(_names.FAILED_RULES, **NO_NULL_FOR_AN_EMPTY_LIST).rename(
+        {_names.FAILED_RULES: _names.RULE}
+    )
     return each.filter(pl.col(_names.RULE).is_not_null())
 
 

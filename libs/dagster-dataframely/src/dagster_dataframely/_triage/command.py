@@ -14,7 +14,7 @@ from dagster_dataframely._quarantine.read import concat, unpivot
 from dagster_dataframely._text import count, printable
 from dagster_dataframely._triage.quarantines import Quarantine
 from dagster_dataframely._triage.tables import text_cells, write_rows, write_table
-from dagster_dataframely.errors import ExportError
+from dagster_dataframely.errors import ExportError, UnknownRuleError
 
 Progress = Callable[[str], None]
 
@@ -62,7 +62,7 @@ def _count(quarantine: Quarantine, progress: Progress) -> _Counts:
 
 
 def _height(rows: pl.LazyFrame) -> int:
-    """Count rows; without any column, Polars counts none of a PyArrow dataset, as Delta Lake's (1.44)."""
+    """Count rows; without a column, Polars counts none of a PyArrow dataset (1.44)."""
     height: int = rows.select(pl.col(_names.FAILED_RULES).len()).collect(engine="streaming").item()
     return height
 
@@ -82,7 +82,14 @@ class Selection:
         return frozenset() if self.show_redacted else self.quarantine.redacted
 
     def frames(self, progress: Progress) -> Iterator[pl.LazyFrame]:
-        """Rows with a list of the rules that they fail, partition by partition."""
+        """Rows with a list of the rules that they fail, partition by partition.
+
+        Raises:
+            UnknownRuleError: The table has no such rule.
+        """
+        known = self.quarantine.rules.values()
+        if self.rule is not None and known and self.rule not in known:
+            raise UnknownRuleError(self.quarantine.name, self.rule, [*known])
         keys: Sequence[str] | None = None if self.partition is None else [self.partition]
         for _, frame in self.quarantine.frames(keys, progress):
             wanted = pl.col(_names.FAILED_RULES).list.contains(pl.lit(self.rule, pl.String))
@@ -147,7 +154,7 @@ def export_rows(selection: Selection, to: Path, progress: Progress) -> str:
             rows.sink_parquet(unfinished)
         unfinished.rename(to)
     except OSError as error:
-        raise ExportError(str(to), f"it cannot be written ({error.strerror})") from error
+        raise ExportError(str(to), f"it cannot be written ({error.strerror or error})") from error
     finally:
         unfinished.unlink(missing_ok=True)
     written = pl.scan_csv(to) if suffix == ".csv" else pl.scan_parquet(to)

@@ -1,6 +1,6 @@
 """Find the quarantines of a code location, and read them through their tables' IO managers."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +28,8 @@ class Quarantine:
     definition: dg.AssetsDefinition
     """Has the resources that the error rows are loaded with."""
     loader: QuarantineLoader
+    rules: Mapping[str, str]
+    """The names of rules by their columns; of an asset that is wired by hand, those its spec has."""
 
     @property
     def name(self) -> str:
@@ -61,7 +63,6 @@ class Quarantine:
         progress: Callable[[str], None] = lambda _line: None,
     ) -> Iterator[tuple[str | None, pl.LazyFrame]]:
         """What is stored of these partitions, or of all, as `list_failed_rules` gives it."""
-        rules = {c.name: c.tags[_names.RULE] for c in self.columns if _names.RULE in c.tags}
         keys = self.partition_keys if partition_keys is None else partition_keys
         if unknown := [key for key in keys if key not in self.partition_keys]:
             reason = f"`{unknown[0]}` is not a partition of `{self.name}`."
@@ -71,7 +72,7 @@ class Quarantine:
                 progress(f"{self.name}: {number:,} of {len(keys):,} partitions")
             frame = self._load(key)
             if frame is not None:
-                yield key, list_failed_rules(frame, rules, None if key is None else str(key))
+                yield key, list_failed_rules(frame, self.rules, None if key is None else str(key))
 
     def rows(self, partition_keys: Sequence[str | None] | None = None) -> pl.LazyFrame:
         """What is stored of these partitions, or of all, as one table."""
@@ -114,7 +115,9 @@ def find_quarantines(
         for spec in definition.specs:
             if (table := spec.metadata.get(_names.QUARANTINE_OF)) is not None:
                 owner = by_key.get(getattr(table, "asset_key", table), definition)
-                found[spec.key] = Quarantine(spec, owner, loader)
+                columns = spec.metadata[_names.COLUMN_SCHEMA].columns
+                rules = {c.name: c.tags[_names.RULE] for c in columns if _names.RULE in c.tags}
+                found[spec.key] = Quarantine(spec, owner, loader, rules)
         declared = read_declarations(definition)
         if declared is not None and declared.has_quarantine:
             for declaration in declared.declarations.values():
@@ -124,7 +127,8 @@ def find_quarantines(
                     declaration.asset_key,
                     QuarantineLayout.COLUMNS,
                 )
-                found[spec.key] = Quarantine(spec, definition, loader)
+                rules = {rule.check_name: rule.name for rule in declaration.rules.rules}
+                found[spec.key] = Quarantine(spec, definition, loader, rules)
     return found
 
 

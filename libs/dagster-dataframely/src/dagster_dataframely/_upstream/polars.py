@@ -1,5 +1,6 @@
 """Reach what Polars says only in the text of its plans."""
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import get_args
 
@@ -7,6 +8,13 @@ import polars as pl
 from polars._typing import ConcatMethod
 
 _EXTEND: ConcatMethod = "horizontal_extend"
+
+NO_NULL_FOR_AN_EMPTY_LIST = {
+    name: False
+    for name in ("empty_as_null",)
+    if name in inspect.signature(pl.LazyFrame.explode).parameters
+}
+"""For `explode`, which below Polars 2 makes one; 1.44 warns where nothing is said."""
 
 
 def look_at_one_row(expressions: Mapping[str, pl.Expr], schema: pl.Schema) -> frozenset[str]:
