@@ -26,11 +26,12 @@ from dagster_dataframely._triage.command import (
 )
 from dagster_dataframely._triage.quarantines import choose_quarantine, find_quarantines
 from dagster_dataframely._upstream.locations import (
+    NOT_LOADABLE,
     QuarantineLoader,
     find_instance,
     load_code_location,
 )
-from dagster_dataframely.errors import DagsterDataframelyError
+from dagster_dataframely.errors import CodeLocationError, DagsterDataframelyError
 
 _SECONDS_BETWEEN_LINES = 2.0
 
@@ -108,7 +109,11 @@ def _look_at_quarantines(parsed: argparse.Namespace) -> str:
     with ExitStack() as stack:
         loader = QuarantineLoader(stack.enter_context(find_instance()))
         stack.callback(loader.close)
-        location = load_code_location(module=parsed.module_name, file=parsed.python_file)
+        try:
+            location = load_code_location(module=parsed.module_name, file=parsed.python_file)
+        except NOT_LOADABLE as error:
+            named = parsed.module_name or parsed.python_file
+            raise CodeLocationError(named, error) from error
         quarantines = find_quarantines(location, loader)
         if parsed.action == "list":
             return _lines(list_quarantines(quarantines.values(), progress))

@@ -15,12 +15,12 @@ from .conftest import Location
 
 Run = Callable[..., tuple[int, str, str]]
 LIST = """\
-quarantine        partitions  rows  rule                  fail it
-daily_quarantine      2 of 3     3  amount|min                  3
-                                    customer|nullability        1
-weekly_quarantine          -     2  amount|min                  2
-                                    customer|nullability        1
-clean_quarantine           -     0
+quarantine         partitions  rows  rule                  fail it
+daily_quarantine       2 of 3     3  amount|min                  3
+                                     customer|nullability        1
+weekly_quarantine           -     2  amount|min                  2
+                                     customer|nullability        1
+clean_quarantine            -     0
 """
 SHOW = """\
 dy_partition  dy_failed_rules                   id  amount  customer  day

@@ -25,19 +25,18 @@ from dagster._core.workspace.autodiscovery import (
 
 from dagster_dataframely._upstream.io_managers import written_to
 from dagster_dataframely._upstream.loading import build_loading_context, frame_type_of
-from dagster_dataframely.errors import CodeLocationError
+
+NOT_LOADABLE = (FileNotFoundError, DagsterImportError, DagsterInvariantViolationError)
+"""What `load_code_location` raises where it finds no definitions."""
 
 
 def load_code_location(*, module: str | None, file: str | None) -> dg.RepositoryDefinition:
     """Load what Dagster's own commands load for the same `-m` or `-f`."""
     here = os.getcwd()
-    try:
-        if module is not None:
-            (target, *_) = loadable_targets_from_python_module(module, here)
-        else:
-            (target, *_) = loadable_targets_from_python_file(file or "", here)
-    except (FileNotFoundError, DagsterImportError, DagsterInvariantViolationError) as error:
-        raise CodeLocationError(module or file or "", error) from error
+    if module is not None:
+        (target, *_) = loadable_targets_from_python_module(module, here)
+    else:
+        (target, *_) = loadable_targets_from_python_file(file or "", here)
     found: Any = target.target_definition
     if target.attribute == LOAD_ALL_ASSETS:
         found = dg.Definitions(assets=found)
