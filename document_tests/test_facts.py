@@ -194,6 +194,7 @@ def test_the_list_of_check_metadata_says_what_is_on_which_check() -> None:
     keys = {value for name, value in vars(_names).items() if str(value).startswith("dy_")}
     prefixes = {_names.COLUMN_PREFIX, _names.COLUMNS_CHECK, _names.RULES_CHECK}
     prefixes |= {_names.FAILED_RULES, _names.RUN_ID, _names.WRITTEN_AT}  # In a quarantine.
+    prefixes |= {_names.PARTITION, _names.REDACTED}  # In what is read of one.
     prefixes |= {_names.ORIGINAL}  # In a frame.
     assert set(listed) == keys - prefixes
     wide = invalid_orders().with_columns(extra=1)

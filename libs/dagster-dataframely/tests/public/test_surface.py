@@ -27,7 +27,9 @@ PUBLIC = {
         "severity",
         "strict_cast",
         "testing",
+        "read_quarantine",
         "text_format",
+        "unpivot_quarantine",
         "wiring",
     },
     "dagster_dataframely.components": {"DataframelyComponent", "QuarantineSpec", "RuleChecks"},
@@ -66,6 +68,10 @@ PUBLIC = {
         "StoredTableError",
         "StrictCastError",
         "TooManyErrorRowsError",
+        "CodeLocationError",
+        "ExportError",
+        "UnknownQuarantineError",
+        "UnknownRuleError",
         "UnreadableFileError",
         "UnstorableColumn",
         "ValidationAbortError",
@@ -110,4 +116,11 @@ def test_every_error_has_the_one_base() -> None:
     assert all(issubclass(error, dd.errors.DagsterDataframelyError) for error in errors)
     assert {
         e for e in errors if not issubclass(e, (dg.Failure, dg.DagsterInvalidDefinitionError))
-    } == {dd.errors.DagsterDataframelyError, dd.errors.UnreadableFileError}
+    } == {
+        dd.errors.DagsterDataframelyError,
+        dd.errors.CodeLocationError,
+        dd.errors.ExportError,
+        dd.errors.UnknownQuarantineError,
+        dd.errors.UnknownRuleError,
+        dd.errors.UnreadableFileError,
+    }

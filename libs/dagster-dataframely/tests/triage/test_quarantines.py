@@ -39,6 +39,8 @@ def test_list_counts_rows_by_rule_worst_first(location: Location, quarantine: Ru
 def test_show_prints_rows_with_the_rules_they_fail(location: Location, quarantine: Run) -> None:
     file, _ = location
     assert quarantine("show", "daily", "-f", file, "--limit", 2)[:2] == (0, SHOW)
+    nothing = quarantine("show", "daily", "-f", file, "--partition", "tue", "--rule", "primary_key")
+    assert nothing[:2] == (0, "0 rows.\n")
     code, shown, _ = quarantine(
         "show", "daily_quarantine", "-f", file, "--partition", "mon",
         "--rule", "customer|nullability", "--show-redacted",

@@ -1,12 +1,14 @@
 """Read quarantines of either layout as one table."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import dataframely as dy
 import polars as pl
 
 from dagster_dataframely import _names
+from dagster_dataframely._schema.original import failed_in
 from dagster_dataframely._schema.read import read_schema
+from dagster_dataframely._schema.rules import dtype_rule_name
 from dagster_dataframely._typing import Frame
 from dagster_dataframely._upstream.polars import NO_NULL_FOR_AN_EMPTY_LIST
 
@@ -27,9 +29,10 @@ def unpivot_quarantine(
         quarantine: What the IO manager loads: a frame, or one for each partition by its key.
 
     Returns:
-        The columns of the table; `dy_partition` where there is a frame for each; `dy_rule`, the name of
-        the rule; and `dy_run_id` and `dy_written_at`, which are null where the quarantine does not have
-        them. Where columns differ between partitions, those that one lacks are null in it.
+        The columns of the table; `dy_original` of rows from `dd.parse`; `dy_partition` where there is
+        a frame for each; `dy_rule`, the name of the rule; and `dy_run_id` and `dy_written_at`, which
+        are null where the quarantine does not have them. Where columns differ between partitions,
+        those that one lacks are null in it.
 
     Example:
         ```python
@@ -39,7 +42,7 @@ def unpivot_quarantine(
         quarantine = dd.wiring.quarantine_frame(OrdersSchema, invalid_orders())
         failed = dd.unpivot_quarantine(OrdersSchema, quarantine)
         print(failed.select("order_id", "dy_rule").head(2).collect().rows())
-        #> [(-1, 'order_id|min'), (5, 'customer|nullability')]
+        #> [(3, 'customer|nullability'), (4, 'customer|min_length')]
         ```
     """
     names = {rule.check_name: rule.name for rule in read_schema(schema).rules}
@@ -73,11 +76,13 @@ def list_failed_rules(
     found = rows.collect_schema()
     # No schema may declare a column that begins like this.
     columns = [name for name in found if not name.startswith(_names.COLUMN_PREFIX)]
+    original = [_names.ORIGINAL] if _names.ORIGINAL in found else []
     label = [] if partition is None else [pl.lit(partition).alias(_names.PARTITION)]
     return rows.select(
         *columns,
+        *original,
         *label,
-        _failed_rules(found, names).alias(_names.FAILED_RULES),
+        _failed_rules(found, columns, names).alias(_names.FAILED_RULES),
         *(
             _moment(found[name])
             if name == _names.WRITTEN_AT and name in found
@@ -89,22 +94,24 @@ def list_failed_rules(
     )
 
 
-def _failed_rules(found: pl.Schema, names: Mapping[str, str]) -> pl.Expr:
+def _failed_rules(found: pl.Schema, columns: Sequence[str], names: Mapping[str, str]) -> pl.Expr:
     """The rules that a row fails, whatever the layout is."""
     if _names.FAILED_RULES in found:
         listed = pl.col(_names.FAILED_RULES)
         return listed.str.split(", ") if found[_names.FAILED_RULES] == pl.String else listed
-    rules = [
-        name for name in found if name.startswith(_names.COLUMN_PREFIX) and name not in _OF_RUN
-    ]
-    if not rules:
-        return pl.lit([], pl.List(pl.String))
+    others = {*columns, *_OF_RUN, _names.ORIGINAL}
     filters = _names.filter_check_name("")
+    fail = {
+        names.get(name, name.removeprefix(filters)): pl.col(name) == _names.INVALID
+        for name in found
+        if name not in others
+    }
+    if _names.ORIGINAL in found:
+        fail |= {dtype_rule_name(name): failed_in(name) for name in columns}
+    if not fail:
+        return pl.lit([], pl.List(pl.String))
     return pl.concat_list(
-        pl.when(pl.col(name) == _names.INVALID).then(
-            pl.lit(names.get(name, name.removeprefix(filters)))
-        )
-        for name in rules
+        pl.when(fails).then(pl.lit(rule)) for rule, fails in fail.items()
     ).list.drop_nulls()
 
 

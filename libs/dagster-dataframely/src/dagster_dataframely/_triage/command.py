@@ -118,7 +118,8 @@ def _put_rules_first(rows: pl.LazyFrame) -> pl.LazyFrame:
     """Without what tells where a row is from, but for its partition; rules as text."""
     own = (_names.PARTITION, _names.FAILED_RULES)
     found = rows.collect_schema()
-    columns = [name for name in found if not name.startswith(_names.COLUMN_PREFIX)]
+    hidden = {_names.PARTITION, _names.FAILED_RULES, _names.RUN_ID, _names.WRITTEN_AT}
+    columns = [name for name in found if name not in hidden]
     rules = pl.col(_names.FAILED_RULES).list.join(", ")
     return rows.select(*[name for name in own[:1] if name in found], rules, *columns)
 

@@ -17,6 +17,7 @@ from dagster_dataframely._schema.declaration import read_declarations
 from dagster_dataframely._settings import QuarantineLayout
 from dagster_dataframely._text import type_name
 from dagster_dataframely._upstream.locations import QuarantineLoader, find_instance
+from dagster_dataframely._upstream.polars import is_pyarrow_dataset
 from dagster_dataframely.errors import AssetReadError, InvalidArgumentError, UnknownQuarantineError
 
 
@@ -44,8 +45,9 @@ class Quarantine:
 
     @property
     def redacted(self) -> frozenset[str]:
-        """The columns whose values must not be shown."""
-        return frozenset(c.name for c in self.columns if _names.REDACTED in c.tags)
+        """The columns whose values must not be shown; what `dd.parse` kept may be of any of them."""
+        found = {c.name for c in self.columns if _names.REDACTED in c.tags}
+        return frozenset(found | {_names.ORIGINAL} if found else found)
 
     @property
     def partition_keys(self) -> Sequence[str | None]:
@@ -70,7 +72,7 @@ class Quarantine:
         for number, key in enumerate(keys, start=1):
             if key is not None:
                 progress(f"{self.name}: {number:,} of {len(keys):,} partitions")
-            frame = self._load(key)
+            frame = self.load(key)
             if frame is not None:
                 yield key, list_failed_rules(frame, self.rules, None if key is None else str(key))
 
@@ -83,7 +85,7 @@ class Quarantine:
         empty = pl.LazyFrame(schema=dict.fromkeys(columns, pl.Null))
         return list_failed_rules(empty, {}, label)
 
-    def _load(self, partition_key: str | None) -> pl.LazyFrame | None:
+    def load(self, partition_key: str | None) -> pl.LazyFrame | None:
         """What is stored, or `None` where nothing is."""
         manager, load = self.loader.prepare(self.spec, self.definition, partition_key)
         try:
@@ -91,10 +93,7 @@ class Quarantine:
             if isinstance(frame, (pl.DataFrame, pl.LazyFrame)):
                 rows = frame.lazy()
                 rows.collect_schema()  # A plan finds out here that its file is not there.
-                # dagster-polars 0.27.12 scans Delta as a PyArrow dataset: Polars 1.44 may wait for
-                # ever where it collects a concat of several such scans, so each is read by itself.
-                scans_python = "PYTHON SCAN" in rows.explain(optimized=False)
-                return rows.collect(engine="in-memory").lazy() if scans_python else rows
+                return rows.collect().lazy() if is_pyarrow_dataset(rows) else rows
         except Exception as error:
             if is_not_there(manager, error):
                 return None
@@ -197,7 +196,7 @@ def read_quarantine(
             dg.materialize([orders], resources=resources)
             failed = dd.read_quarantine(dg.Definitions([orders], resources=resources), "orders")
             print(failed.select("order_id", "dy_rule").head(2).collect().rows())
-            #> [(-1, 'order_id|min'), (5, 'customer|nullability')]
+            #> [(3, 'customer|nullability'), (4, 'customer|min_length')]
         ```
     """
     key = asset.key if isinstance(asset, dg.AssetsDefinition) else asset

@@ -38,3 +38,11 @@ def side_by_side(frames: Sequence[pl.LazyFrame]) -> pl.LazyFrame:
     """
     extends = "horizontal_extend" in get_args(ConcatMethod)
     return pl.concat(frames, how=_EXTEND if extends else "horizontal")
+
+
+def is_pyarrow_dataset(rows: pl.LazyFrame) -> bool:
+    """Whether rows are read as a PyArrow dataset, as some of Delta Lake are (1.38 to 2.1).
+
+    Only the optimized plan tells. Where Polars collects several at once, it may wait for itself (1.44).
+    """
+    return any(name in rows.explain() for name in ("PYTHON SCAN", "PythonDataset SCAN"))
