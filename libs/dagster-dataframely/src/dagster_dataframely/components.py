@@ -94,6 +94,13 @@ class RuleChecks(dg.Resolvable):
             "database's have to be."
         ),
     ] = False
+    blocking: Annotated[
+        bool,
+        dg.Resolver.default(
+            description="Whether downstream assets of the same run wait for the checks, and do not "
+            "start while a rule with severity error fails."
+        ),
+    ] = False
     check_granularity: Annotated[
         Literal["rule", "column", "schema"] | None,
         dg.Resolver.default(description="A check for each rule, for each column, or one for all."),
@@ -277,6 +284,7 @@ attributes:
     #   asset: sales/orders # its key; or module:name of its definition, with its partitions
     #   partitions_def: my_project.partitions:DAYS # where `asset` is a key, if partitioned
     #   cast: true # columns of other dtypes to the schema's first, as a database's have to be
+    #   blocking: true # downstream assets of the run do not start while an error rule fails
     #   severities:
     #     amount|min: warn
     #   check_granularity: column # or `rule`, the default, or `schema`

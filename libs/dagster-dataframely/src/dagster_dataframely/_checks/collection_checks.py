@@ -58,6 +58,7 @@ def build_collection_checks(
     severity: Severity = "error",
     severities: Mapping[str, Severity] | None = None,
     cast: bool = False,
+    blocking: bool = False,
     **arguments: Unpack[CollectionCheckArguments],
 ) -> dg.AssetChecksDefinition:
     """The filters of a collection as checks of the assets that hold its members.
@@ -81,6 +82,8 @@ def build_collection_checks(
         severities: The same by filter name, over `severity`.
         cast: Cast each member with its `Schema.cast` first, where columns have other dtypes that can
             be cast, as a database's have; a value that cannot fails the run.
+        blocking: Keep downstream assets of the same run from starting while a filter with severity error
+            fails. One that warns never blocks.
         **arguments: The settings `max_failure_samples`, `max_metadata_bytes` and `redact`, which names
             columns of any member, then `name` (of the op), `automation_condition`, `op_tags`, `pool`
             and `retry_policy`, as for Dagster's own checks.
@@ -159,7 +162,7 @@ def build_collection_checks(
 
     @dg.multi_asset_check(
         name=arguments.get("name") or f"{rules.name}__collection_checks",
-        specs=_build_specs(rules, stored, arguments.get("automation_condition")),
+        specs=_build_specs(rules, stored, arguments.get("automation_condition"), blocking=blocking),
         can_subset=True,
         op_tags=arguments.get("op_tags"),
         pool=arguments.get("pool"),
@@ -211,13 +214,17 @@ def _build_specs(
     rules: CollectionRules,
     stored: Mapping[str, StoredAsset],
     condition: dg.AutomationCondition[Any] | None,
+    *,
+    blocking: bool,
 ) -> list[dg.AssetCheckSpec]:
     """A spec for each filter and each member it applies to, which depends on all members."""
     specs = []
     for name, asset in stored.items():
         others = [dg.AssetDep(other.key) for other in stored.values() if other.key != asset.key]
         filters = rules.filters_of(name)
-        specs += build_filter_specs(filters, asset.key, asset.partitions_def, others, condition)
+        specs += build_filter_specs(
+            filters, asset.key, asset.partitions_def, others, condition, blocking=blocking
+        )
     return specs
 
 

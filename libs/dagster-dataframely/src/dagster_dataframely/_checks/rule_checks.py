@@ -35,6 +35,7 @@ def build_rule_checks(
     partitions_def: dg.PartitionsDefinition[Any] | None = None,
     severities: Mapping[str, Severity] | None = None,
     cast: bool = False,
+    blocking: bool = False,
     **arguments: Unpack[RuleCheckArguments],
 ) -> dg.AssetChecksDefinition:
     """The checks of a schema for a table that something else writes: dbt, dlt, a plain asset.
@@ -59,6 +60,8 @@ def build_rule_checks(
         cast: Cast the table with `Schema.cast` first, where its columns have other dtypes that can be
             cast, as a database's have; a value that cannot fails the run. Columns that the schema does
             not declare are then left out without a word.
+        blocking: Keep downstream assets of the same run from starting while a rule with severity error
+            fails. A rule that warns never blocks; the check of columns and dtypes always does.
         **arguments: The settings, as for `dd.asset`, then `name`, `automation_condition`, `op_tags`,
             `pool` and `retry_policy`, as for Dagster's own checks. `name` is that of the op and is
             appended to the name of each check, which tells the checks of two schemas apart.
@@ -113,6 +116,7 @@ def build_rule_checks(
         declared,
         stored.partitions_def,
         rename=rename,
+        blocking=blocking,
         automation_condition=arguments.get("automation_condition"),
     )
 

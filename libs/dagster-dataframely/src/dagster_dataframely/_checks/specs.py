@@ -27,10 +27,13 @@ def build_check_specs(
     partitions_def: dg.PartitionsDefinition[Any] | None,
     *,
     rename: Callable[[str], str] = str,
+    blocking: bool = False,
     automation_condition: dg.AutomationCondition[Any] | None = None,
 ) -> list[dg.AssetCheckSpec]:
     """The blocking check of columns and dtypes, then one spec for each group of rules.
 
+    Of a check that blocks, Dagster keeps downstream assets of the run from starting where it fails at
+    severity ERROR, so a rule that warns never does.
     Warns where the checks decide what a run costs.
     """
     # `declaration.groups` would be kept with the asset, for garbage collections to look at.
@@ -55,6 +58,7 @@ def build_check_specs(
                     rename(group.check_name),
                     asset=declaration.asset_key,
                     description=group.description,
+                    blocking=blocking,
                     partitions_def=partitions_def,
                     automation_condition=automation_condition,
                 )
@@ -69,6 +73,8 @@ def build_filter_specs(
     partitions_def: dg.PartitionsDefinition[Any] | None,
     additional_deps: Sequence[dg.AssetDep],
     automation_condition: dg.AutomationCondition[Any] | None,
+    *,
+    blocking: bool,
 ) -> list[dg.AssetCheckSpec]:
     """A spec for each filter of a collection that applies to a stored member."""
     with disable_dagster_warnings():
@@ -77,6 +83,7 @@ def build_filter_specs(
                 rule.check_name,
                 asset=asset_key,
                 description=rule.description,
+                blocking=blocking,
                 additional_deps=additional_deps,
                 partitions_def=partitions_def,
                 automation_condition=automation_condition,
