@@ -37,6 +37,27 @@ def test_ci_runs_the_readmes_test_command_and_then_the_rest() -> None:
     assert f"`{rest}`" in readme
 
 
+def test_nothing_tells_to_install_the_project_that_has_the_name_on_pypi() -> None:
+    other = re.compile(r"(?:pip install|uv add) [\"']?dagster-dataframely(?!\S* @ git)")
+    warnings = ("Do not run", "do not run", "installs something else", "would install another")
+    files = [
+        *ROOT.glob("*.md"),
+        *(file for folder in ("docs", "adr", "libs", "examples") for file in texts(ROOT / folder)),
+    ]
+    assert files
+    told = [
+        f"{file.relative_to(ROOT)}: {line}"
+        for file in files
+        for line in file.read_text().splitlines()
+        if other.search(line) and not any(warning in line for warning in warnings)
+    ]
+    assert told == []
+
+
+def texts(folder: Path) -> list[Path]:
+    return [file for kind in ("*.md", "*.py", "*.yaml") for file in folder.rglob(kind)]
+
+
 def test_the_library_ships_the_same_licence() -> None:
     shipped = ROOT / "libs/dagster-dataframely/LICENSE"
     assert shipped.read_text() == (ROOT / "LICENSE").read_text()
