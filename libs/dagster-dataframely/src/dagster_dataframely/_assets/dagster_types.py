@@ -3,7 +3,7 @@
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import dagster as dg
 import dataframely as dy
@@ -15,7 +15,7 @@ from dagster_dataframely._schema.rules import SchemaRules
 from dagster_dataframely._settings import Settings
 from dagster_dataframely._text import printable
 from dagster_dataframely._upstream.steps import get_type_hints
-from dagster_dataframely.errors import ColumnMismatch
+from dagster_dataframely.errors import ColumnMismatch, InvalidArgumentError
 
 _FRAMES: Mapping[object, type[pl.DataFrame | pl.LazyFrame]] = {
     dy.DataFrame: pl.DataFrame,
@@ -23,7 +23,9 @@ _FRAMES: Mapping[object, type[pl.DataFrame | pl.LazyFrame]] = {
 }
 
 
-def dagster_type(schema: type[dy.Schema], *, lazy: bool = False) -> dg.DagsterType:
+def dagster_type(
+    schema: type[dy.Schema], *, lazy: bool = False, partitions: Literal["one", "any"] = "one"
+) -> dg.DagsterType:
     """The Dagster type of an input that must have a schema's columns and dtypes.
 
     Runs at definition, for `dg.AssetIn(dagster_type=...)` on any asset; a parameter of a `dd.asset`
@@ -34,10 +36,18 @@ def dagster_type(schema: type[dy.Schema], *, lazy: bool = False) -> dg.DagsterTy
     Args:
         schema: The schema the input must have.
         lazy: Load a `pl.LazyFrame` rather than a `pl.DataFrame`, where the IO manager can.
+        partitions: `"one"` is a frame. `"any"` is what managers of files give for any number of
+            partitions: a frame for one, a dictionary of frames by partition for several, as in one run
+            over a range, and `None` for one that was skipped, where the input's metadata has
+            `allow_missing_partitions`. A database's manager gives one frame, and has no handler for
+            `"any"` (dagster-duckdb-polars 0.29.27).
 
     Returns:
         A type whose check fails the step, with `DagsterTypeCheckDidNotPass`, on a missing column or
         another dtype.
+
+    Raises:
+        InvalidArgumentError: `partitions` is neither `"one"` nor `"any"`.
 
     Example:
         ```python
@@ -59,6 +69,10 @@ def dagster_type(schema: type[dy.Schema], *, lazy: bool = False) -> dg.DagsterTy
     """
     frame_type = pl.LazyFrame if lazy else pl.DataFrame
     rules = read_schema(schema, redact=Settings.resolve({}).redact)
+    if partitions not in ("one", "any"):
+        raise InvalidArgumentError("partitions", f'it is {partitions!r}, not `"one"` or `"any"`.')
+    if partitions == "any":
+        return _build_type(rules, frame_type, _dict_of(frame_type), any_partitions=True)
     return _build_type(rules, frame_type, frame_type)
 
 
@@ -118,10 +132,12 @@ def _without_none(hint: Any) -> Any:
 
 
 def _input_type(hint: Any, redact: Collection[str]) -> dg.DagsterType | None:
-    """The type for an annotation that is a typed frame or a dictionary of them, else `None`.
+    """The type for an annotation that is a typed frame, a dictionary of them or either, else `None`.
 
-    Either may be optional: then an input that is `None` passes.
+    Each may be optional: then an input that is `None` passes.
     """
+    if (any_partitions := _any_partitions(hint, redact)) is not None:
+        return any_partitions
     given, hint = hint, _without_none(hint)
     optional = given is not hint
     arguments = typing.get_args(hint)
@@ -132,10 +148,25 @@ def _input_type(hint: Any, redact: Collection[str]) -> dg.DagsterType | None:
         key_type, value_hint = arguments
         if (frame_type := _FRAMES.get(typing.get_origin(value_hint))) is not None:
             (schema,) = typing.get_args(value_hint)
-            python_type = dict.__class_getitem__((key_type, frame_type))
+            python_type = _dict_of(frame_type, key_type)
             rules = read_schema(schema, redact=redact)
             return _build_type(rules, frame_type, python_type, optional=optional)
     return None
+
+
+def _any_partitions(hint: Any, redact: Collection[str]) -> dg.DagsterType | None:
+    """The type for `dict[str, dy.LazyFrame[S]] | dy.LazyFrame[S] | None`, else `None`."""
+    parts = [argument for argument in typing.get_args(hint) if argument is not type(None)]
+    frames = [part for part in parts if typing.get_origin(part) in _FRAMES]
+    if len(parts) != 2 or len(frames) != 1 or _dict_of(frames[0]) not in parts:
+        return None
+    frame_type = _FRAMES[typing.get_origin(frames[0])]
+    rules = read_schema(typing.get_args(frames[0])[0], redact=redact)
+    return _build_type(rules, frame_type, _dict_of(frame_type), any_partitions=True)
+
+
+def _dict_of(value_type: Any, key_type: Any = str) -> Any:
+    return dict.__class_getitem__((key_type, value_type))
 
 
 def _build_type(
@@ -144,13 +175,15 @@ def _build_type(
     python_type: Any,
     *,
     optional: bool = False,
+    any_partitions: bool = False,
 ) -> dg.DagsterType:
     is_dict = python_type is not frame_type
+    optional = optional or any_partitions
 
     def check(_context: dg.TypeCheckContext, value: Any) -> dg.TypeCheck:
         if value is None and optional:
             problem = None
-        elif not is_dict:
+        elif not is_dict or (any_partitions and not isinstance(value, dict)):
             problem = _problem(rules, frame_type, value)
         elif not isinstance(value, dict):
             problem = f"found a `{type(value).__name__}`, expected a dictionary by partition"
@@ -162,12 +195,13 @@ def _build_type(
         description = None if problem is None else printable(problem)
         return dg.TypeCheck(success=problem is None, description=description)
 
+    prefix = "AnyNumberOf" if any_partitions else "Optional" if optional else ""
     kind = "Lazy" if frame_type is pl.LazyFrame else ""
     # A key and no name: names have to be unique in a code location (1.13), and each asset that reads
     # the schema makes a type of its own.
     return dg.DagsterType(
         check,
-        key=f"{'Optional' if optional else ''}{rules.name}{kind}Frame{'s' if is_dict else ''}",
+        key=f"{prefix}{rules.name}{kind}Frame{'s' if is_dict else ''}",
         typing_type=python_type,
         description=f"Polars frames with the columns and dtypes of schema `{rules.name}`.",
     )
