@@ -12,6 +12,7 @@ import polars as pl
 
 from dagster_dataframely._run.direct_invocation import DirectCall, direct_call
 from dagster_dataframely._run.events import AssetYield
+from dagster_dataframely.errors import InvalidArgumentError
 
 __all__ = ["Invocation", "invoke", "invoke_collection"]
 
@@ -39,6 +40,7 @@ def invoke(
     asset: dg.AssetsDefinition,
     *args: Any,
     partition_key: str | None = None,
+    partition_keys: Sequence[str] | None = None,
     resources: Mapping[str, Any] | None = None,
     **kwargs: Any,
 ) -> Invocation:
@@ -53,6 +55,8 @@ def invoke(
         *args: The function's inputs, by position.
         partition_key: The partition the call is for; on a grid a `dg.MultiPartitionKey` or its text
             (`2026-01|EWR`). `None` for an unpartitioned asset.
+        partition_keys: The partitions of a range, in order, as of one run over a range. The rows of
+            all are evaluated together.
         resources: Resources the function asks for, by name.
         **kwargs: The function's inputs, and `config`, by name.
 
@@ -63,6 +67,8 @@ def invoke(
         ColumnSchemaError: The frame lacks a declared column or has another dtype.
         ValidationAbortError: Rows fail error rules and the asset has no quarantine.
         NothingSurvivedError: Every row failed an error rule.
+        InvalidArgumentError: `partition_keys` are not partitions that follow each other, or are given
+            beside `partition_key`.
 
     Example:
         ```python
@@ -87,7 +93,8 @@ def invoke(
         #> [1] ['dy_rule__amount__min']
         ```
     """
-    (result,) = _invoke(asset, args, kwargs, partition_key, resources).values()
+    context = _build_context(asset, partition_key, partition_keys, resources)
+    (result,) = _invoke(asset, args, kwargs, context).values()
     return result
 
 
@@ -95,6 +102,7 @@ def invoke_collection(
     asset: dg.AssetsDefinition,
     *args: Any,
     partition_key: str | None = None,
+    partition_keys: Sequence[str] | None = None,
     resources: Mapping[str, Any] | None = None,
     **kwargs: Any,
 ) -> dict[str, Invocation]:
@@ -106,6 +114,7 @@ def invoke_collection(
         asset: The definition of the members' assets.
         *args: The function's inputs, by position.
         partition_key: The partition the call is for. `None` for unpartitioned assets.
+        partition_keys: The partitions of a range, in order.
         resources: Resources the function asks for, by name.
         **kwargs: The function's inputs, and `config`, by name.
 
@@ -151,28 +160,55 @@ def invoke_collection(
         #> [2] ['dy_filter__both']
         ```
     """
-    by_key = _invoke(asset, args, kwargs, partition_key, resources)
+    context = _build_context(asset, partition_key, partition_keys, resources)
+    by_key = _invoke(asset, args, kwargs, context)
     return {name: by_key[key] for name, key in asset.keys_by_output_name.items()}
+
+
+def _build_context(
+    asset: dg.AssetsDefinition,
+    partition_key: str | None,
+    partition_keys: Sequence[str] | None,
+    resources: Mapping[str, Any] | None,
+) -> dg.AssetExecutionContext:
+    partitions_def = asset.partitions_def
+    if isinstance(partitions_def, dg.MultiPartitionsDefinition) and partition_key is not None:
+        partition_key = partitions_def.get_partition_key_from_str(partition_key)
+    key_range = None
+    if partition_keys is not None:
+        key_range = _find_range(partitions_def, partition_keys, given=partition_key is not None)
+    return dg.build_asset_context(
+        partition_key=partition_key,
+        partition_key_range=key_range,
+        resources=dict(resources) if resources else None,
+    )
+
+
+def _find_range(
+    partitions_def: dg.PartitionsDefinition[Any] | None, keys: Sequence[str], *, given: bool
+) -> dg.PartitionKeyRange:
+    if given:
+        raise InvalidArgumentError("partition_keys", "`partition_key` is given, too.")
+    known = [] if partitions_def is None else partitions_def.get_partition_keys()
+    first = known.index(keys[0]) if keys and keys[0] in known else len(known)
+    if not keys or [*keys] != [*known[first : first + len(keys)]]:
+        reason = "they are not partitions of the asset that follow each other."
+        raise InvalidArgumentError("partition_keys", reason)
+    return dg.PartitionKeyRange(keys[0], keys[-1])
 
 
 def _invoke(
     asset: dg.AssetsDefinition,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
-    partition_key: str | None,
-    resources: Mapping[str, Any] | None,
+    context: dg.AssetExecutionContext,
 ) -> dict[dg.AssetKey, Invocation]:
     results = {key: Invocation() for key in asset.keys}
 
     def capture(key: dg.AssetKey, frame: pl.DataFrame) -> None:
         results[key].quarantine = frame
 
-    grid = asset.partitions_def
-    if isinstance(grid, dg.MultiPartitionsDefinition) and partition_key is not None:
-        partition_key = grid.get_partition_key_from_str(partition_key)
-    context = dg.build_asset_context(
-        partition_key=partition_key, resources=dict(resources) if resources else None
-    )
+    partition_key = context.partition_key if context.has_partition_key else None
     token = direct_call.set(DirectCall(asset.keys_by_output_name, partition_key, capture))
     try:
         for event in _events(asset(context, *args, **kwargs)):

@@ -15,6 +15,7 @@ from support.called_orders import CHECKS, CLEAN, ERROR_ROWS, NONE_LEFT, SOME, VA
 from support.declare import declare
 
 import dagster_dataframely as dd
+from dagster_dataframely.errors import InvalidArgumentError
 
 
 @pytest.fixture(autouse=True)
@@ -172,3 +173,38 @@ def test_invoke_awaits_an_asynchronous_asset_where_a_loop_runs(*, fails: bool) -
         assert result.quarantine is not None
         assert_frame_equal(result.quarantine, ERROR_ROWS)
     assert seen == ["me"]
+
+
+DAYS = dg.StaticPartitionsDefinition(["mon", "tue", "wed"])
+
+
+def test_invoke_takes_the_partitions_of_a_range() -> None:
+    seen: list[Any] = []
+
+    @dd.asset(Orders, partitions_def=DAYS, quarantine=True)
+    def orders(context: dg.AssetExecutionContext) -> pl.DataFrame:
+        seen.append(context.partition_keys)
+        return SOME
+
+    result = dd.testing.invoke(orders, partition_keys=["tue", "wed"])
+    assert [*seen[0]] == ["tue", "wed"]
+    assert result.table is not None
+    assert result.quarantine is not None
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"partition_keys": []},
+        {"partition_keys": ["wed", "mon"]},
+        {"partition_keys": ["mon", "wed"]},
+        {"partition_keys": ["sun"]},
+        {"partition_keys": ["mon"], "partition_key": "mon"},
+    ],
+)
+def test_invoke_refuses_what_is_no_range(arguments: Any) -> None:
+    orders = declare(Orders, same, partitions_def=DAYS)
+    with pytest.raises(InvalidArgumentError, match="partition_keys"):
+        dd.testing.invoke(orders, SOME, **arguments)
+    with pytest.raises(InvalidArgumentError, match="partition_keys"):
+        dd.testing.invoke(declare(Orders, same), SOME, partition_keys=["mon"])
